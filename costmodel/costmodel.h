@@ -78,6 +78,7 @@ typedef struct device {
 	int64_t vector_flops;           /* flop/s of elementwise work in f32 */
 	int64_t memory_bytes, usable_bytes, memory_bytes_s;
 	int64_t op_launch_ns;
+	int64_t near_launch_ns; /* of a kernel with a contraction whose results stay on the chip */
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
 	int64_t on_chip_bytes;     /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t products_off_chip; /* 1: what kernels with a contraction make is in main memory all the
@@ -93,9 +94,11 @@ typedef struct device {
 	/* results that kernels with a matmul can write to main memory per second: of 32 bits, of 16;
 	   0: as many as the matmul unit makes. To the chip: */
 	int64_t matmul_results_s[2], matmul_results_on_chip_s[2];
-	/* elements that the vector unit works through per second in kernels without a matmul: of the
-	   largest tensor, and read and written by all of them together; 0: no bound */
-	int64_t vector_elements_s[2];
+	/* bytes per second in kernels without a matmul: read from and written to main memory, and read
+	   from the chip; 0: as the memory has it, and nothing */
+	int64_t vector_bytes_s[2];
+	int64_t vector_elements_s; /* elements per second of a pass over a tensor that arranges it anew;
+	                              0: no bound */
 	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
 	                            no fewer summands than columns; 0: hidden behind the rest */
 	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
@@ -245,10 +248,13 @@ int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t 
 /* Results of a contraction with its last two dims padded to the memory's tiles, whichever of them
  * is in the lanes. */
 int64_t matmul_stored_results(const device *dev, const op_work *w);
+/* What the last block of a contraction's results takes on its way when nothing is left to compute.
+ */
+int64_t matmul_tail_ns(const device *dev, int64_t results, bool narrow, bool on_chip);
 int64_t vector_time_ns(const device *dev, int64_t flops);
-/* The least that a kernel takes whose largest tensor has so many elements, and that reads and
- * writes so many; 0 where the profile has no bound. lone: it is one op, fused with nothing. */
-int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone);
+/* The least that a pass over so many elements takes; 0 where the profile has no bound. lone: it is
+ * a kernel of one op, fused with nothing. */
+int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* A copy between memory and chip beside the kernels: at the memory's full rate. */
 int64_t copy_time_ns(const device *dev, int64_t bytes);
@@ -262,14 +268,18 @@ int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r);
 /* Time to write one value into so many bytes of elements of so many bits, in main memory. */
 int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
-/* A kernel around one contraction. */
+/* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
 	int64_t bytes;          /* of memory traffic, each value once */
+	int64_t near_bytes;     /* streams: read from the chip */
+	int64_t narrowed;       /* streams: elements of its largest tensor, where what it computes of them
+	                           is no result of as many in 32 bits */
 	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of
 	                           the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
 	bool fused;             /* there is other work in it */
+	bool streams;           /* no contraction: values pass through the vector unit */
 	bool by_blocks;         /* work in front of both operands */
 	uint8_t again;          /* bit k: work in front of operand k alone, and the other one comes from
 	                           memory block by block */
@@ -361,6 +371,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "24"
+#define COST_MODEL_VERSION "25"
 
 #endif

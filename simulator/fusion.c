@@ -472,7 +472,7 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	bool one = s->dev.target == TARGET_TPU && so->origin != ID_NONE &&
 		(!is_mask(l, o) || is_read_anyway(s, l, o));
 	bool in_products = s->dev.target == TARGET_TPU && v->into_products && !v->elsewhere;
-	bool ends = ends_chain(s, l, o) || (v->gathered && !in_products && reads_more(s, l, o));
+	bool ends = !in_products && (ends_chain(s, l, o) || (v->gathered && reads_more(s, l, o)));
 	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (one || !ends) &&
 		!(v->into_products && is_cheaper_apart(s, so, v->bytes, v->copies))) {
 		copy_into_uses(s, l, id, v);

@@ -8,23 +8,28 @@ enum { MOST_READS = 8 };
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
-	int64_t arguments; /* bytes: of arguments read whole, those that fit into half of the memory on
-	                      the chip */
-	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
-	int64_t largest,
-		accessed;     /* elements: of the largest tensor, and of all that are read and written */
+	int64_t arguments; /* bytes: of arguments that it reads whole from memory, those that may be
+	                      fetched ahead */
+	int64_t far;       /* bytes: of other values that it so reads */
+	int64_t results;   /* bytes: of what it writes to memory, that may be copied out later */
+	int64_t largest;  /* elements: of the largest tensor that is read or written */
+	int64_t full;     /* elements: of the largest result of 32 bits */
 	int64_t written;  /* elements: of what the root makes */
 	int64_t launches; /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
-	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
-	int64_t stored_ns; /* to write a value as large as that */
+	int64_t product_ns;   /* of matmuls, wherever their results go */
+	int64_t rows_ns;      /* to bring in the operands of products, where that is not hidden */
+	int64_t stored_ns[2]; /* to write a value as large as that to memory, to the chip */
+	int64_t tail_ns[2];   /* of it, when all is computed */
+	bool near;            /* results of a matmul stay on the chip */
 	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
 		lval_id val;
-		int64_t elements;
+		bool near; /* from the chip */
+		int64_t elements, bytes;
 	} read[MOST_READS];
 	uint8_t worked;   /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
@@ -65,25 +70,28 @@ static int bits_of(const simulator *s, const lowered *l, lval_id v)
 	return s->vals[v].rounded ? bits / 2 : bits;
 }
 
-/* What the vector unit has to do with a value in n kernels that are one. Returns the elements. */
+/* Returns the elements of so many bytes of a value. */
 static int64_t add_elements(
-	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
+	const simulator *s, const lowered *l, kernel *k, lval_id v, int64_t bytes)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	if (!s->dev.vector_elements_s[0] || ty->kind != TYPE_TENSOR)
+	if (!s->dev.vector_bytes_s[0] || ty->kind != TYPE_TENSOR)
 		return 0;
 	int64_t elements = bytes * 8 / bits_of(s, l, v);
 	k->largest = MAX(k->largest, elements);
-	k->accessed = sat_add(k->accessed, sat_mul(n, elements));
 	return elements;
 }
 
 /* n values, of which v stands for all. */
-static void note_read(kernel *k, int64_t n, lval_id v, int64_t elements)
+static void note_read(kernel *k, int64_t n, lval_id v, int64_t elements, int64_t bytes, bool near)
 {
+	if (near)
+		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, bytes));
 	for (; n > 0 && k->n_reads <= MOST_READS; n--, k->n_reads++)
-		if (k->n_reads < MOST_READS)
-			k->read[k->n_reads].val = v, k->read[k->n_reads].elements = elements;
+		if (k->n_reads < MOST_READS) {
+			k->read[k->n_reads].val = v, k->read[k->n_reads].near = near;
+			k->read[k->n_reads].elements = elements, k->read[k->n_reads].bytes = bytes;
+		}
 }
 
 /* Where a value is there: at the kernel that makes it. */
@@ -113,21 +121,29 @@ static bool has_convolution(const simulator *s, const sim_op *root)
 	return false;
 }
 
-/* A compiler with kernels of several results sums a value up where it is made, or where another sum
- * reads it, when all else that the sum reads is there by then. The value is not read again then:
- * *elements, what is left to read. */
-static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
+/* The one of the kernel's reads that has most elements; of equal ones the one that is made last,
+ * whatever the order in which they are read. */
+static uint32_t largest_read(const kernel *k)
 {
-	if (!s->dev.vector_elements_s[0] ||
-		(s->ops[k->root].class != CLASS_REDUCE && s->ops[k->root].class != CLASS_ELEMENTWISE) ||
-		k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
-		return false;
-	uint32_t most =
-		0; /* of equal ones the one that is made last, whatever the order in which they are read */
+	uint32_t most = 0;
 	for (uint32_t i = 1; i < k->n_reads; i++)
 		if (k->read[i].elements > k->read[most].elements ||
 			(k->read[i].elements == k->read[most].elements && k->read[i].val > k->read[most].val))
 			most = i;
+	return most;
+}
+
+/* A compiler with kernels of several results sums a value up where it is made, or where another sum
+ * reads it, when all else that the sum reads is there by then. The value, which is the largest that
+ * is read, is not read again then. *product: it is made by a kernel with a contraction. */
+static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
+{
+	*product = NULL;
+	if (!s->dev.vector_bytes_s[0] ||
+		(s->ops[k->root].class != CLASS_REDUCE && s->ops[k->root].class != CLASS_ELEMENTWISE) ||
+		k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
+		return false;
+	uint32_t most = largest_read(k);
 	if (s->ops[k->root].class == CLASS_ELEMENTWISE && k->written != k->read[most].elements)
 		return false;
 	lop_id there = 0;
@@ -135,11 +151,10 @@ static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 		there = i == most ? there : MAX(there, could_be_at(s, k->read[i].val));
 	sim_val *v = &s->vals[k->read[most].val];
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
-	*elements = k->accessed - k->read[most].elements;
 	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
 		there < maker->root &&
-		(maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE)) {
-		*elements = has_convolution(s, maker) ? 0 : *elements;
+		(maker->has_matmul || maker->class == CLASS_ELEMENTWISE || maker->class == CLASS_REDUCE)) {
+		*product = maker->has_matmul ? maker : NULL;
 		return true;
 	}
 	if (v->summed_at != ID_NONE && s->ops[v->summed_at].segment == s->ops[k->root].segment &&
@@ -173,7 +188,8 @@ static void read_value(
 	wait_for(s, k, v);
 	part = val->rounded ? part / 2 : part;
 	if (part) {
-		note_read(k, n, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
+		note_read(k, n, v, add_elements(s, l, k, v, MIN(part, val->bytes)), MIN(part, val->bytes),
+			there);
 		if (!there)
 			add_read(k, n, MIN(part, val->bytes), side);
 		return;
@@ -187,9 +203,11 @@ static void read_value(
 		val->bytes <= half_of_chip(s, k->root); /* as in tile_of: reading it again costs nothing */
 	if (splat)
 		return;
-	note_read(k, n, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument && !there && val->bytes <= s->dev.prefetch_bytes)
-		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
+	note_read(k, n, v, add_elements(s, l, k, v, val->bytes), val->bytes, there);
+	if (!there && val->bytes <= s->dev.prefetch_bytes) {
+		int64_t *ahead = val->argument ? &k->arguments : &k->far;
+		*ahead = sat_add(*ahead, sat_mul(n, val->bytes));
+	}
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
@@ -245,9 +263,14 @@ static void add_products(
 	int64_t elements = sat_mul(s->vals[v].bytes, 8) / bits;
 	if (!k->products || elements < k->products)
 		return;
-	k->stored_ns = MAX(k->stored_ns,
-		sat_add(k->rows_ns,
-			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
+	for (int near = 0; near < 2; near++) {
+		k->stored_ns[near] = MAX(k->stored_ns[near],
+			sat_add(k->rows_ns,
+				sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, near))));
+		k->tail_ns[near] = MAX(
+			k->tail_ns[near], matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, near));
+	}
+	k->near = on_chip;
 }
 
 /* Time to bring in the larger operand of a product, or what that is made from, where it is too
@@ -346,7 +369,7 @@ static void add_pieces(
 	const sim_val *v = &s->vals[o->results];
 	int bits = bits_of(s, l, o->results);
 	int64_t elements = sat_mul(v->bytes, 8) / bits,
-			ns = elements_time_ns(&s->dev, elements, 0, false),
+			ns = elements_time_ns(&s->dev, elements, false),
 			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),
 			lanes = last_dim(l, o->results);
 	if (lanes < s->dev.tile_minor) /* pieces of several dims are not made matrices */
@@ -384,7 +407,7 @@ static void arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 		return;
 	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
 	k->apart_ns = sat_add(k->apart_ns,
-		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, 0, false) * HALF_PASSES / 2);
+		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, false) * HALF_PASSES / 2);
 }
 
 /* A collective that a program of one device says. */
@@ -435,7 +458,7 @@ static void arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id
 	int64_t elements =
 		sat_mul(sat_add(s->vals[v].bytes, bytes), 8) / MAX(elem_bits((enum elem)ty->elem), 8);
 	k->apart_ns = sat_add(
-		k->apart_ns, sat_add(s->dev.op_launch_ns, elements_time_ns(&s->dev, elements, 0, false)));
+		k->apart_ns, sat_add(s->dev.op_launch_ns, elements_time_ns(&s->dev, elements, false)));
 }
 
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
@@ -450,7 +473,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	k->members++;
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
-		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, w->matmul_ns));
+		k->product_ns = sat_add(k->product_ns, sat_mul(n, w->matmul_ns));
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
@@ -521,12 +544,13 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	if (so->mode == MODE_COPIED || (w && w->in_place))
 		return;
 	if (w && w->windows) /* libtpu 0.0.51: what it makes passes through the vector unit */
-		k->largest = k->accessed = 0;
+		k->largest = k->around.near_bytes = 0;
 	for (lval_id v = o->results, end = v + o->n_results; v < end; v++) {
 		if (!s->vals[v].materialised)
 			continue;
-		int64_t elements = add_elements(s, l, k, n, v, s->vals[v].bytes);
+		int64_t elements = add_elements(s, l, k, v, s->vals[v].bytes);
 		k->written = id == root ? elements : k->written;
+		k->full = bits_of(s, l, v) >= 32 ? MAX(k->full, elements) : k->full;
 		bool near = stays(s, l, &s->vals[v]);
 		add_products(s, l, k, n, v, near);
 		if (near)
@@ -564,7 +588,7 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 {
 	const sim_op *so = &s->ops[k->root];
 	const lop *o = &l->ops.p[k->root];
-	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX ||
+	if (!s->dev.lone_elements_s || k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX ||
 		(so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
@@ -596,23 +620,64 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 		!k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
-/* What a kernel gains when its arguments are on the chip by then, and its results are copied out of
- * it afterwards: as much as half of the chip holds. Copies go at the full rate of the memory. Where
- * the kernel works block by block the compiler reads arguments as it goes. */
-static void measure_fetch(const simulator *s, run *r, const kernel *k)
+/* Beside what it computes and moves. near: its results go to the chip. */
+static int64_t launches_ns(const simulator *s, const kernel *k, bool joins, bool near)
+{
+	int64_t own = near && s->dev.near_launch_ns ? s->dev.near_launch_ns : s->dev.op_launch_ns;
+	return sat_add(sat_add(k->apart_ns, k->tail_ns[near]),
+		sat_add(joins ? 0 : own, sat_mul(s->dev.op_launch_ns, k->launches)));
+}
+
+/* What a kernel gains when what it reads of memory is on the chip by then, and its results are
+ * copied out of it afterwards: as much as half of the chip holds. Copies go at the full rate of the
+ * memory. Where the kernel works block by block the compiler reads arguments as it goes. A stream
+ * gains by its results alone where the chip is read no faster than the memory. */
+static void measure_fetch(const simulator *s, run *r, const kernel *k, bool joins)
 {
 	int64_t room = s->dev.prefetch_bytes,
-			fetched = k->around.by_blocks || k->around.again ? 0 : MIN(k->arguments, room);
-	int64_t copied = k->results > room - fetched ? 0 : k->results;
+			ahead = k->around.by_blocks || k->around.again ? k->far : sat_add(k->arguments, k->far),
+			fetched = MIN(ahead, room), copied = k->results > room - fetched ? 0 : k->results;
+	if (k->around.streams)
+		copied = MIN(k->results, room), fetched = MIN(ahead, room - copied);
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
-	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near),
-		sat_add(k->apart_ns, sat_mul(s->dev.op_launch_ns, 1 + k->launches)));
+	near.near_bytes = sat_add(near.near_bytes, fetched);
+	bool stays = k->near || (copied && k->product_ns);
+	if (k->product_ns)
+		near.matmul_ns = MAX(k->product_ns, k->stored_ns[stays]);
+	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), launches_ns(s, k, joins, stays));
 	bool gains = (fetched || copied) && r->near_ns < r->ns;
 	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
 	r->copy_ns = gains ? copy_time_ns(&s->dev, copied) : 0;
 	r->direct_ns = gains ? memory_time_ns(&s->dev, near.bytes)
 						 : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
+}
+
+/* Values that pass through the vector unit, of a device whose profile says how fast. */
+static bool is_stream(const simulator *s, const kernel *k)
+{
+	uint8_t class = s->ops[k->root].class;
+	return s->dev.vector_bytes_s[0] && !k->around.matmul_ns &&
+		(class == CLASS_ELEMENTWISE || class == CLASS_REDUCE || class == CLASS_UPDATE);
+}
+
+/* What is left of a kernel that shares its largest operand with the one that makes it, or with
+ * another one that reads it. Beside a product what is on the chip is read for nothing. */
+static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
+{
+	uint32_t most = largest_read(k);
+	int64_t *shared = k->read[most].near ? &k->around.near_bytes : &k->around.bytes,
+			bytes = k->read[most].bytes;
+	*shared = MAX(*shared - bytes, 0);
+	int64_t *ahead = s->vals[k->read[most].val].argument ? &k->arguments : &k->far;
+	if (!k->read[most].near)
+		*ahead = MAX(*ahead - bytes, 0);
+	if (product) {
+		k->around.streams = false;
+		k->around.near_bytes = k->around.vector_ns = 0;
+	}
+	if (product && has_convolution(s, product))
+		k->around.bytes = 0;
 }
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
@@ -625,14 +690,20 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
-	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
-	int64_t left;
-	bool lone = is_lone(s, l, &k), joins = joins_other(s, &k, &left);
-	if (joins)
-		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
-	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns =
-			MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, lone));
+	k.around.matmul_ns = MAX(k.product_ns, k.stored_ns[k.near]);
+	const sim_op *product;
+	bool joins = joins_other(s, &k, &product);
+	k.around.streams = is_stream(s, &k);
+	if (joins) {
+		leave_shared(s, &k, product);
+	} else if (!k.around.matmul_ns && k.n_reads) {
+		bool lone = is_lone(s, l, &k);
+		k.around.streams &= !lone;
+		if (!k.around.streams)
+			k.around.vector_ns =
+				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
+		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
+	}
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.by_blocks = k.worked == 3 && !has_convolution(s, &s->ops[root]);
 	if ((k.worked == 1 || k.worked == 2) &&
@@ -641,13 +712,12 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if (is_written_where_made(s, &k))
 		r->ns = copy_time_ns(&s->dev, k.around.bytes);
 	else if (!is_scalar_work(s, l, &k))
-		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around),
-			sat_add(k.apart_ns, sat_mul(s->dev.op_launch_ns, !joins + k.launches)));
+		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins, k.near));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
 	if (s->dev.on_chip_bytes)
-		measure_fetch(s, r, &k);
+		measure_fetch(s, r, &k, joins);
 }
 
 /* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part

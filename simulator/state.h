@@ -198,6 +198,7 @@ typedef struct sim_nested {
 	uint32_t origin; /* as sim_op.origin; its own id where there is none */
 	uint8_t tile;
 	bool expensive;
+	bool changes; /* as changes_elements() */
 	bool spread;
 	bool little;     /* made of little by this program */
 	bool reads_more; /* than it writes */
@@ -448,10 +449,16 @@ static inline const sim_nested *nested_of(const simulator *s, const lop *o)
 {
 	return s->nested.p + s->nest_last[o->node].first;
 }
-/* What tile an elementwise op's result belongs to. */
-static inline uint8_t tile_behind(uint8_t tile, bool expensive)
+/* What tile the result of an elementwise op, or of a reshape, belongs to. */
+static inline uint8_t tile_behind(uint8_t tile, bool changes, bool expensive)
 {
+	if (tile == TILE_INSIDE && changes)
+		return TILE_NONE;
 	return !expensive ? tile : tile == TILE_ROWS ? TILE_ENDS : TILE_NONE;
+}
+static inline bool changes_elements(const work_entry *w)
+{
+	return w->class == CLASS_ELEMENTWISE && !w->transpose;
 }
 /* The one value that elementwise ops make a value from; itself where several do. */
 static inline uint32_t source_of(const simulator *s, uint32_t id)

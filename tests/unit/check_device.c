@@ -151,11 +151,11 @@ START_TEST(test_errors_name_the_path)
 		{"\"bf16\":", "\"bf17\":", "peak_flops.bf17: unknown element type"},
 		{"\"target\": \"tpu\"", "\"target\": \"npu\"", "target: expected one of tpu, gpu, cpu"},
 		{"[10000000, 150000]", "[10000000, 2000000]",
-			"matmul_efficiency[1]: expected an integer from 1 to 1000000"},
+			"convolution_efficiency[1]: expected an integer from 1 to 1000000"},
 		{"[10000000, 150000]", "[1000, 150000]",
-			"matmul_efficiency[1]: expected a size above the one before"},
+			"convolution_efficiency[1]: expected a size above the one before"},
 		{"[10000000, 150000]", "[1000001, 150000]",
-			"matmul_efficiency[1]: larger sizes would take less time than the point before"},
+			"convolution_efficiency[1]: larger sizes would take less time than the point before"},
 		{"\"usable_bytes\": {\"value\": 1", "\"usable_bytes\": {\"value\": 9",
 			"usable_bytes: expected no more than memory_bytes"},
 		{"\"op_launch_ns\"", "\"title\": \"again\", \"op_launch_ns\"", "title: key given twice"},
@@ -188,8 +188,9 @@ START_TEST(test_plain_numbers_and_garbage)
 {
 	diag d = {0};
 	device dev;
-	ck_assert_int_eq(parse_changed("\"op_launch_ns\": {\"value\": 500, \"source\": \"judgement: a "
-								   "fused kernel of no work in a compiled TPU program\"}",
+	ck_assert_int_eq(parse_changed("\"op_launch_ns\": {\"value\": 1220, \"source\": \"libtpu 0.0.51 "
+								   "cycle estimates: fusions of little work, 1.22 us on v5e, v5p "
+								   "and v6e\"}",
 						 "\"op_launch_ns\": 700", &d),
 		ST_OK);
 	static const char *const bad[] = {"", "[]", "{}", "null", "{\"format\":1}", "[[[[[[",

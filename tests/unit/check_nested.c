@@ -71,7 +71,7 @@ static const struct row {
 	uint32_t most; /* ops that are left, in percent, of the state without decisions */
 	bool apart;    /* some ops do not go with their readers after all */
 } rows[] = {
-	{"mlp", "tpu-v5e", "data=4,model=4", 60, 60, true},
+	{"mlp", "tpu-v5e", "data=4,model=4", 60, 60, false},
 	{"transformer_4", "tpu-v5e", "data=4,model=4", 20, 60, true},
 	{"transformer_4", "h100", "data=2,seq=2,model=4", 20, 60, false},
 	{"transformer_32", "tpu-v5p", "data=4,model=4", 6, 60, true},    /* folded */
@@ -81,11 +81,11 @@ static const struct row {
 	{"encoder_decoder_tiny", "a100", "data=2,model=2", 30, 80, false},
 	{"unet_tiny", "tpu-v5p", "data=2,model=2", 10, 80, true},
 	{"resnet_tiny", "a100", "data=3,model=2", 20, 80, false}, /* axes that do not divide */
-	{"mixed_precision_tiny", "tpu-v6e", "data=2,model=2", 30, 80, true},
+	{"mixed_precision_tiny", "tpu-v6e", "data=2,model=2", 30, 80, false},
 	{"moe", "tpu-v5e", "data=4,model=4", 15, 60, true},
 	{"decode", "tpu-v5e", "data=4,model=4", 30, 90, false},
 	{"shard_map_step_tiny", "tpu-v5e", "data=2,model=2", 200, 80,
-		false}, /* parts of axes: the module's own mesh has more devices */
+		true}, /* parts of axes: the module's own mesh has more devices */
 	{reordering, "tpu-v5e", "x=2,y=2", 30, 95, false},
 	{reordering, "h100", "x=2,y=2", 30, 95, false},
 };

@@ -91,16 +91,43 @@ START_TEST(test_results)
 }
 END_TEST
 
-/* The largest tensor and all that is read and written, whichever takes longer. */
+/* A pass over all elements, of one op alone at a rate of its own. */
 START_TEST(test_vector_elements)
 {
-	device dev = {.vector_elements_s = {1000000000, 4000000000}};
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 2000, false), 1000);
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, false), 2000);
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, true), 2000); /* no rate of its own */
+	device dev = {.vector_elements_s = 1000000000};
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, false), 1000);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, true), 1000); /* no rate of its own */
 	dev.lone_elements_s = 200000000;
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, true), 5000);
-	ck_assert_int_eq(elements_time_ns(&(device){0}, 1000, 8000, true), 0);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, true), 5000);
+	ck_assert_int_eq(elements_time_ns(&(device){0}, 1000, true), 0);
+}
+END_TEST
+
+/* What passes through the vector unit adds up: its work, what it reads from and writes to memory,
+ * what it reads from the chip, and what is no result of 32 bits. */
+START_TEST(test_streams)
+{
+	device dev = {.memory_bytes_s = 1000000000,
+		.memory_efficiency = {.n = 1, .x = {1}, .ppm = {1000000}},
+		.vector_bytes_s = {1000000000, 4000000000}};
+	contraction_kernel k = {.streams = true, .vector_ns = 7, .bytes = 1000, .near_bytes = 2000};
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 7 + 1000 + 500);
+	k.narrowed = 100;
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 7 + 1400 + 500);
+	dev.vector_bytes_s[0] = 0; /* a device without such a rate */
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 1000);
+}
+END_TEST
+
+/* The last block of a product's results, where that is not hidden: no more than one. */
+START_TEST(test_tails)
+{
+	device dev = {.matmul_results_s = {1000000000, 500000000}, .matmul_results_on_chip_s = {0, 2000000000}};
+	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, false, false), 1000);
+	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, true, false), 2000);
+	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, true, true), 500);
+	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, false, true), 0);
+	ck_assert_int_eq(matmul_tail_ns(&dev, INT64_MAX, false, false), matmul_tail_ns(&dev, 10000000, false, false));
 }
 END_TEST
 
@@ -170,6 +197,7 @@ START_TEST(test_efficiency_of_convolutions)
 		.matmul_flops = 2ll * 4096 * 4096 * 4096,
 		.elem = ELEM_BF16};
 	dev.matmul_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	dev.convolution_efficiency = (curve){0};
 	int64_t product = matmul_time_ns(&dev, &w);
 	w.dims.is_convolution = true;
 	ck_assert_int_eq(matmul_time_ns(&dev, &w), product);
@@ -305,7 +333,7 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_reorders, test_kernel_around_a_contraction,
+		test_vector_elements, test_streams, test_tails, test_reorders, test_kernel_around_a_contraction,
 		test_efficiency_of_convolutions, test_padding, test_element_types, test_h100_vector_add,
 		test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");

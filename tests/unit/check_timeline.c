@@ -427,7 +427,7 @@ START_TEST(test_arguments_fetched_ahead)
 	enum { FIRST, BEHIND, LARGE, MADE, KERNELS };
 	fix f;
 	fix_init(&f, "tpu-v5e", "x=4");
-	f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = 0; /* bound by memory */
+	f.dev.vector_bytes_s[0] = f.dev.vector_elements_s = 0; /* bound by memory */
 	type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048),
 			large = fix_type(&f, ELEM_F32, 2, 4096, 32768);
 	lval_id out[KERNELS];
@@ -466,7 +466,7 @@ START_TEST(test_results_copied_out)
 	for (int k = 0; k < CASES; k++) {
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
-		f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = f.dev.lone_elements_s =
+		f.dev.vector_bytes_s[0] = f.dev.vector_elements_s = f.dev.lone_elements_s =
 			0; /* bound by memory */
 		f.dev.prefetch_bytes = k == ROOM ? 64 << 20 : 16 << 20;
 		type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048);                         /* 32 MiB */
