@@ -271,10 +271,10 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
-	int64_t bytes;          /* of memory traffic, each value once */
-	int64_t near_bytes;     /* streams: read from the chip */
-	int64_t narrowed;       /* streams: elements of its largest tensor, where what it computes of them
-	                           is no result of as many in 32 bits */
+	int64_t bytes;      /* of memory traffic, each value once */
+	int64_t near_bytes; /* streams: read from the chip */
+	int64_t narrowed;   /* streams: elements of its largest tensor, where what it computes of them
+	                       is no result of as many in 32 bits */
 	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of
 	                           the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */

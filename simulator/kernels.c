@@ -12,18 +12,17 @@ typedef struct kernel {
 	                      fetched ahead */
 	int64_t far;       /* bytes: of other values that it so reads */
 	int64_t results;   /* bytes: of what it writes to memory, that may be copied out later */
-	int64_t largest;  /* elements: of the largest tensor that is read or written */
-	int64_t full;     /* elements: of the largest result of 32 bits */
-	int64_t written;  /* elements: of what the root makes */
-	int64_t launches; /* beside its own */
+	int64_t largest;   /* elements: of the largest tensor that is read or written */
+	int64_t full;      /* elements: of the largest result of 32 bits */
+	int64_t written;   /* elements: of what the root makes */
+	int64_t launches;  /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
-	int64_t product_ns;   /* of matmuls, wherever their results go */
-	int64_t rows_ns;      /* to bring in the operands of products, where that is not hidden */
-	int64_t stored_ns[2]; /* to write a value as large as that to memory, to the chip */
-	int64_t tail_ns[2];   /* of it, when all is computed */
-	bool near;            /* results of a matmul stay on the chip */
-	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
+	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
+	int64_t stored_ns; /* to write a value as large as that */
+	int64_t tail_ns;   /* of it, when all is computed */
+	bool near;         /* results of a matmul stay on the chip */
+	int64_t apart_ns;     /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
@@ -188,8 +187,8 @@ static void read_value(
 	wait_for(s, k, v);
 	part = val->rounded ? part / 2 : part;
 	if (part) {
-		note_read(k, n, v, add_elements(s, l, k, v, MIN(part, val->bytes)), MIN(part, val->bytes),
-			there);
+		note_read(
+			k, n, v, add_elements(s, l, k, v, MIN(part, val->bytes)), MIN(part, val->bytes), there);
 		if (!there)
 			add_read(k, n, MIN(part, val->bytes), side);
 		return;
@@ -263,13 +262,11 @@ static void add_products(
 	int64_t elements = sat_mul(s->vals[v].bytes, 8) / bits;
 	if (!k->products || elements < k->products)
 		return;
-	for (int near = 0; near < 2; near++) {
-		k->stored_ns[near] = MAX(k->stored_ns[near],
-			sat_add(k->rows_ns,
-				sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, near))));
-		k->tail_ns[near] = MAX(
-			k->tail_ns[near], matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, near));
-	}
+	k->stored_ns = MAX(k->stored_ns,
+		sat_add(k->rows_ns,
+			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
+	k->tail_ns =
+		MAX(k->tail_ns, matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, on_chip));
 	k->near = on_chip;
 }
 
@@ -368,8 +365,7 @@ static void add_pieces(
 	const sim_op *so = &s->ops[o - l->ops.p];
 	const sim_val *v = &s->vals[o->results];
 	int bits = bits_of(s, l, o->results);
-	int64_t elements = sat_mul(v->bytes, 8) / bits,
-			ns = elements_time_ns(&s->dev, elements, false),
+	int64_t elements = sat_mul(v->bytes, 8) / bits, ns = elements_time_ns(&s->dev, elements, false),
 			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),
 			lanes = last_dim(l, o->results);
 	if (lanes < s->dev.tile_minor) /* pieces of several dims are not made matrices */
@@ -473,7 +469,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	k->members++;
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
-		k->product_ns = sat_add(k->product_ns, sat_mul(n, w->matmul_ns));
+		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, w->matmul_ns));
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
@@ -588,8 +584,8 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 {
 	const sim_op *so = &s->ops[k->root];
 	const lop *o = &l->ops.p[k->root];
-	if (!s->dev.lone_elements_s || k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX ||
-		(so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
+	if (!s->dev.lone_elements_s || k->members != 1 || o->nest || o->kind != LOP_COMPUTE ||
+		so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
 	return !w->transpose && !w->spread && !w->slice_bytes && !is_summed_up(s, o);
@@ -620,11 +616,11 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 		!k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
-/* Beside what it computes and moves. near: its results go to the chip. */
-static int64_t launches_ns(const simulator *s, const kernel *k, bool joins, bool near)
+/* Beside what it computes and moves. */
+static int64_t launches_ns(const simulator *s, const kernel *k, bool joins)
 {
-	int64_t own = near && s->dev.near_launch_ns ? s->dev.near_launch_ns : s->dev.op_launch_ns;
-	return sat_add(sat_add(k->apart_ns, k->tail_ns[near]),
+	int64_t own = k->near && s->dev.near_launch_ns ? s->dev.near_launch_ns : s->dev.op_launch_ns;
+	return sat_add(sat_add(k->apart_ns, k->tail_ns),
 		sat_add(joins ? 0 : own, sat_mul(s->dev.op_launch_ns, k->launches)));
 }
 
@@ -642,10 +638,7 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k, bool join
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
 	near.near_bytes = sat_add(near.near_bytes, fetched);
-	bool stays = k->near || (copied && k->product_ns);
-	if (k->product_ns)
-		near.matmul_ns = MAX(k->product_ns, k->stored_ns[stays]);
-	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), launches_ns(s, k, joins, stays));
+	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), launches_ns(s, k, joins));
 	bool gains = (fetched || copied) && r->near_ns < r->ns;
 	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
 	r->copy_ns = gains ? copy_time_ns(&s->dev, copied) : 0;
@@ -690,7 +683,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
-	k.around.matmul_ns = MAX(k.product_ns, k.stored_ns[k.near]);
+	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
 	const sim_op *product;
 	bool joins = joins_other(s, &k, &product);
 	k.around.streams = is_stream(s, &k);
@@ -712,7 +705,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if (is_written_where_made(s, &k))
 		r->ns = copy_time_ns(&s->dev, k.around.bytes);
 	else if (!is_scalar_work(s, l, &k))
-		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins, k.near));
+		r->ns =
+			sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;

@@ -291,6 +291,9 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.rounds =
 			s->dev.target == TARGET_TPU && w.elem == ELEM_F32 && w.precision == PRECISION_DEFAULT,
 		.moves = w.moves || n->op_kind == OP_SELECT,
+		.step = n->op_kind == OP_CONVERT                                         ? STEP_CONVERTS
+			: class_of(n, &w) == CLASS_ELEMENTWISE && n->op_kind != OP_TRANSPOSE ? STEP_CHANGES
+																				 : STEP_KEEPS,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,
 		.unsorted = w.unsorted,

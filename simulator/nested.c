@@ -132,11 +132,8 @@ static void learn(simulator *s, const lop *o)
 		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
-		s->nested.p[last->first + j] =
-			(sim_nested){.expensive = w->expensive,
-				.changes = changes_elements(w),
-				.spread = w->spread,
-				.bytes = x->bytes};
+		s->nested.p[last->first + j] = (sim_nested){
+			.expensive = w->expensive, .step = w->step, .spread = w->spread, .bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
 			s->nested.p[last->first + j].bytes = stored_lookup(s, id,
 				p->vals.p[node_slots(p, nd)[nd->n_operands]].type, x->plan->at[nd->n_operands]);
@@ -197,7 +194,7 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 		sources from = read_all(s, l, first, n->reads + y->first_read, y->n_reads, &operand,
 			x->bytes, &x->reads_more, &x->reads_own);
 		x->gathers = l->p->nodes.p[nested_node(o, y)].n_operands > 1 && x->reads_more;
-		x->tile = tiled ? tile_behind(from.tile, x->changes, x->expensive) : TILE_NONE;
+		x->tile = tiled ? tile_behind(from.tile, x->step, x->expensive) : TILE_NONE;
 		x->origin =
 			from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
 		x->little =

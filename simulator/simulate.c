@@ -134,10 +134,10 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 }
 
 /* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of 2,560
- * elements, and not for 4,096; at 3,072 it depends on the depth. Nothing may stand between the
- * products and their maximum: a factor, a mask, a bias or a conversion are in the kernel of the
- * maximum, and a kernel of its own sums the numerators up (`softmax` in tests/judged/kernels.py).
- */
+ * elements, and not for 4,096; at 3,072 it depends on the depth. Where a factor, a mask or a bias
+ * stands between products and their maximum it does not, unless products in bfloat16 were converted
+ * in front of that: the kernel of the products ends with the maximum, and one of its own sums the
+ * numerators up (`softmax` in tests/judged/kernels.py). */
 enum { MOST_ROW_ELEMENTS = 2816 };
 
 static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
@@ -145,7 +145,7 @@ static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from
 	if (from->tile != TILE_NONE && so->class == CLASS_REDUCE)
 		return work_at(s, so)->sum_elements <= MOST_ROW_ELEMENTS ? TILE_ROWS : TILE_NONE;
 	const work_entry *w = work_at(s, so);
-	return tile_behind(from->tile, changes_elements(w), w->expensive);
+	return tile_behind(from->tile, w->step, w->expensive);
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for

@@ -40,6 +40,7 @@ typedef struct work_entry {
 	bool split_rows;   /* matmuls: as op_work */
 	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;        /* as op_work; selections, too */
+	uint8_t step;      /* STEP_ */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
 	int64_t results;        /* matmuls: elements */
@@ -96,10 +97,14 @@ typedef enum op_mode {
 /* What an op is to the tile of a matmul's result that is on the chip. */
 enum {
 	TILE_NONE,
-	TILE_INSIDE, /* made of it */
-	TILE_ROWS,   /* made of its rows' reductions too */
-	TILE_ENDS,   /* an expensive op of those: the result is written */
+	TILE_INSIDE,  /* it, in another order perhaps */
+	TILE_WIDENED, /* made of it behind a conversion */
+	TILE_ROWS,    /* made of its rows' reductions too */
+	TILE_ENDS,    /* an expensive op of those: the result is written */
 };
+
+/* What an op does to the elements of such a tile. */
+enum { STEP_KEEPS, STEP_CONVERTS, STEP_CHANGES };
 
 /* Which collective runs inside of a contraction's loop. */
 typedef enum window_kind { WINDOW_NONE, WINDOW_GATHER, WINDOW_SCATTER } window_kind;
@@ -198,7 +203,7 @@ typedef struct sim_nested {
 	uint32_t origin; /* as sim_op.origin; its own id where there is none */
 	uint8_t tile;
 	bool expensive;
-	bool changes; /* as changes_elements() */
+	uint8_t step; /* as work_entry.step */
 	bool spread;
 	bool little;     /* made of little by this program */
 	bool reads_more; /* than it writes */
@@ -450,15 +455,11 @@ static inline const sim_nested *nested_of(const simulator *s, const lop *o)
 	return s->nested.p + s->nest_last[o->node].first;
 }
 /* What tile the result of an elementwise op, or of a reshape, belongs to. */
-static inline uint8_t tile_behind(uint8_t tile, bool changes, bool expensive)
+static inline uint8_t tile_behind(uint8_t tile, uint8_t step, bool expensive)
 {
-	if (tile == TILE_INSIDE && changes)
-		return TILE_NONE;
+	if (tile == TILE_INSIDE && step != STEP_KEEPS)
+		return step == STEP_CONVERTS ? TILE_WIDENED : TILE_NONE;
 	return !expensive ? tile : tile == TILE_ROWS ? TILE_ENDS : TILE_NONE;
-}
-static inline bool changes_elements(const work_entry *w)
-{
-	return w->class == CLASS_ELEMENTWISE && !w->transpose;
 }
 /* The one value that elementwise ops make a value from; itself where several do. */
 static inline uint32_t source_of(const simulator *s, uint32_t id)

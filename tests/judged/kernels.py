@@ -8,7 +8,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     update    an optimizer's update of n x 4096 elements, all of it in main memory: us = launch + 26 bytes an element / rate
     convert   float32 to bfloat16 and nothing else: cycles for 1024 elements
     fused     elementwise kernels whose values are on the chip, with one and two operands: cycles for 1024 elements
-    product   of bfloat16 matrices on the chip: part of the peak without the launch
+    stream    elementwise kernels of one to three operands, and a sum, of 2048 x 2048 values on the chip and 16384 x 4096 in memory: cycles for 1024 elements
+    product   of bfloat16 matrices on the chip, results in bfloat16 and in float32: us, and us beyond what the peak takes
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
@@ -18,7 +19,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
-    softmax   of attention over so many places, its operands projected first: us of each kernel
+    softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
+              "with" where the numerators are made with the products, else "apart"
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
     results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
               where they are in main memory
@@ -64,9 +66,33 @@ def fused(x):
     return jnp.sum(apart(z * y + z))
 
 
-def product(a, b):
+STREAMS = {"one": (1, lambda a: a * 2 + 1), "two": (2, lambda a, b: a * b + 1), "three": (3, lambda a, b, c: a * b + c), "two results": (1, lambda a: (a * 2 + 1, a * 3 + 2)),
+           "of 16 bits": (1, lambda a: (a * 2 + 1).astype(BF16)), "of 32": (1, lambda a: (a * 2 + 1).astype(F32)), "of 1": (1, lambda a: a > .5), "sum": (1, lambda a: jnp.sum(a.astype(F32) * 2, 1))}
+
+
+def stream(function, near):
+    def read(*values):
+        made = apart(function(*[apart(jnp.tanh(v)) for v in values] if near else values))
+        return jax.tree.map(lambda v: v.astype(F32) + 1, made) if near else made
+    return read
+
+
+def product(a, b, result=BF16):
     x, y = apart(jnp.sin(a) * 2 + a), apart(jnp.sin(b) * 2 + b)
-    return jnp.sum(apart(x @ y).astype(F32))
+    return apart(apart((x @ y).astype(result)) * 2 + 1)
+
+
+BETWEEN = {"nothing": lambda scores: scores, "a factor": lambda scores: scores * .125, "a mask": lambda scores: jnp.where(jnp.tril(jnp.ones((512, 512), bool)), scores, -1e9),
+           "a bias": lambda scores: scores + jnp.arange(512, dtype=F32).astype(scores.dtype), "a conversion": lambda scores: scores.astype(F32),
+           "a conversion and a mask": lambda scores: jnp.where(jnp.tril(jnp.ones((512, 512), bool)), scores.astype(F32) * .125, -1e30)}
+
+
+def behind(between):
+    def loss(x, *weights):
+        q, k, v = (jnp.einsum("bsd,dhk->bshk", x, w) for w in weights)
+        numbers = jax.nn.softmax(between(jnp.einsum("bqhk,bthk->bhqt", q, k)), axis=-1).astype(x.dtype)
+        return jnp.sum(jnp.einsum("bhqt,bthk->bqhk", numbers, v).astype(F32) ** 2)
+    return jax.grad(loss, (0, 1, 2, 3))
 
 
 def weights(equation):
@@ -262,9 +288,16 @@ def main(topologies_wanted):
         for dtype in (BF16, F32):
             of_each = [chip.per_1024(t, 2048 * 2048) for line, t in chip.kernels(fused, ((2048, 2048), dtype)) if " fusion(" in line]
             chip.say("fused", dtype.__name__, " ".join("%.1f" % c for c in of_each[:2]))
+        for dtype, near in ((F32, True), (BF16, True), (F32, False), (BF16, False)):
+            shape = (2048, 2048) if near else (16384, 4096)
+            of_each = {}
+            for name, (operands, function) in STREAMS.items():
+                found = [t for line, t in chip.kernels(stream(function, near), *[(shape, dtype)] * operands) if " fusion(" in line]
+                of_each[name] = "%s %.1f" % (name, chip.per_1024(found[0], shape[0] * shape[1])) if found else name + " -"
+            chip.say("stream", dtype.__name__, "on the chip:" if near else "in memory:", ", ".join(of_each.values()))
         for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096)):
-            us = next(t for line, t in chip.kernels(product, ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "%fusion = " in line)
-            chip.say("product", "%d x %d x %d: %7.2f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / max(us - 1.2, 0.1) * 1e6))
+            us = [next(t for line, t in chip.kernels(lambda a, b: product(a, b, result), ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "kOutput" in line) for result in (BF16, F32)]
+            chip.say("product", "%d x %d x %d: " % (m, k, n) + ", ".join("%.2f and %.2f us" % (t, t - 2e6 * m * k * n / PEAK[chip.name]) for t in us))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
                                ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072)),
                                *(("bd,dhk->bhk", (1024, 3072), (3072, heads, 128)) for heads in (4, 6, 8, 12, 16)), ("bd,dhk->bhk", (1024, 1024), (1024, 16, 64))):
@@ -310,6 +343,9 @@ def main(topologies_wanted):
                                                                           chip.listed(add, *args)))
         for places in (1024, 2048, 2560, 3072, 4096):
             chip.say("softmax", "%d:" % places, chip.listed(attention, ((1, places, 1024), BF16), *[((1024, 8, 128), BF16)] * 3, least=40))
+        for dtype in (F32, BF16):
+            made = {name: "with" if "reduce-window" in chip.text(behind(between), ((4, 512, 512), dtype), *[((512, 8, 64), dtype)] * 3) else "apart" for name, between in BETWEEN.items()}
+            chip.say("softmax", dtype.__name__, ", ".join("%s: %s" % each for each in made.items()))
         for dtype in (BF16, F32):
             for width, hidden in ((3072, 4096), (3072, 6144), (2048, 16384)):
                 text = chip.text(network, ((4096, width), BF16), *[((width, hidden), dtype), ((hidden, width), dtype)] * 3)

@@ -188,10 +188,11 @@ START_TEST(test_plain_numbers_and_garbage)
 {
 	diag d = {0};
 	device dev;
-	ck_assert_int_eq(parse_changed("\"op_launch_ns\": {\"value\": 1220, \"source\": \"libtpu 0.0.51 "
-								   "cycle estimates: fusions of little work, 1.22 us on v5e, v5p "
-								   "and v6e\"}",
-						 "\"op_launch_ns\": 700", &d),
+	ck_assert_int_eq(
+		parse_changed("\"op_launch_ns\": {\"value\": 1220, \"source\": \"libtpu 0.0.51 "
+					  "cycle estimates: fusions of little work, 1.22 us on v5e, v5p "
+					  "and v6e\"}",
+			"\"op_launch_ns\": 700", &d),
 		ST_OK);
 	static const char *const bad[] = {"", "[]", "{}", "null", "{\"format\":1}", "[[[[[[",
 		"{\"a\":{\"a\":{}}}", "{} x", "\"\\u0000\""};

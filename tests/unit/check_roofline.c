@@ -122,12 +122,14 @@ END_TEST
 /* The last block of a product's results, where that is not hidden: no more than one. */
 START_TEST(test_tails)
 {
-	device dev = {.matmul_results_s = {1000000000, 500000000}, .matmul_results_on_chip_s = {0, 2000000000}};
+	device dev = {
+		.matmul_results_s = {1000000000, 500000000}, .matmul_results_on_chip_s = {0, 2000000000}};
 	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, false, false), 1000);
 	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, true, false), 2000);
 	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, true, true), 500);
 	ck_assert_int_eq(matmul_tail_ns(&dev, 1000, false, true), 0);
-	ck_assert_int_eq(matmul_tail_ns(&dev, INT64_MAX, false, false), matmul_tail_ns(&dev, 10000000, false, false));
+	ck_assert_int_eq(matmul_tail_ns(&dev, INT64_MAX, false, false),
+		matmul_tail_ns(&dev, 10000000, false, false));
 }
 END_TEST
 
@@ -333,8 +335,8 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_streams, test_tails, test_reorders, test_kernel_around_a_contraction,
-		test_efficiency_of_convolutions, test_padding, test_element_types, test_h100_vector_add,
-		test_stored_bytes};
+		test_vector_elements, test_streams, test_tails, test_reorders,
+		test_kernel_around_a_contraction, test_efficiency_of_convolutions, test_padding,
+		test_element_types, test_h100_vector_add, test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
