@@ -22,7 +22,7 @@ typedef struct kernel {
 	int64_t stored_ns; /* to write a value as large as that */
 	int64_t tail_ns;   /* of it, when all is computed */
 	bool near;         /* results of a matmul stay on the chip */
-	int64_t apart_ns;     /* of copies in front of it and behind it, by kernels of their own */
+	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
@@ -265,8 +265,7 @@ static void add_products(
 	k->stored_ns = MAX(k->stored_ns,
 		sat_add(k->rows_ns,
 			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
-	k->tail_ns =
-		MAX(k->tail_ns, matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, on_chip));
+	k->tail_ns = MAX(k->tail_ns, matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, on_chip));
 	k->near = on_chip;
 }
 
@@ -705,8 +704,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if (is_written_where_made(s, &k))
 		r->ns = copy_time_ns(&s->dev, k.around.bytes);
 	else if (!is_scalar_work(s, l, &k))
-		r->ns =
-			sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins));
+		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;

@@ -3,9 +3,9 @@
 #include "tests/unit/search_fixture.h"
 #include "tests/unit/run_suite.h"
 
-/* On 4x4 the cheapest plan of the fixture cuts over both axes; over one a step takes 8% longer,
+/* On 4x4 the cheapest plan of the fixture cuts over both axes; over one a step takes 16% longer,
  * with one decision less and most of three times the memory. */
-enum { LARGE = 200000 };
+enum { LARGE = 400000 };
 
 typedef struct asked {
 	int64_t uncertainty_ppm, memory;
@@ -18,7 +18,6 @@ static void answer(fixture *f, asked a, search_result *r)
 {
 	diag d = {0};
 	setup(f, mlp, "data=4,model=4");
-	f->dev.op_launch_ns = f->dev.near_launch_ns = 0; /* else both plans are mostly launches */
 	f->o.apply_exact_if_possible = true;
 	f->o.evaluations = 600;
 	f->o.uncertainty_ppm = a.uncertainty_ppm;
@@ -92,7 +91,7 @@ START_TEST(it_has_to_fit)
 	cost_of((asked){0}, &cheapest);
 	cost_of((asked){.uncertainty_ppm = LARGE}, &simple);
 	ck_assert_int_gt(simple.peak_bytes, cheapest.peak_bytes);
-	int64_t least = simple.peak_bytes + simple.peak_bytes / 5;
+	int64_t least = simple.peak_bytes + simple.peak_bytes * LARGE / 1000000;
 	ck_assert(cost_of((asked){.uncertainty_ppm = LARGE, .memory = least}, &c).any);
 	ck_assert_int_eq(c.peak_bytes, simple.peak_bytes);
 	int64_t too_small[] = {least - 1, simple.peak_bytes, simple.peak_bytes - 1};
