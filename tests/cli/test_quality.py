@@ -235,7 +235,7 @@ def test_a_search_ends_when_nothing_more_is_expected():
     search = plan(corpus("mlp"), "--mesh", "data=2,model=2")["search"]
     last = [i["evaluation"] for i in search["incumbents"]][-2]  # the last one is the answer as it is written
     assert 1500 < search["evaluations"] < 4400 and search["evaluations"] > last
-    assert plan(corpus("mlp"), "--mesh", "data=2,model=2", "--evaluations", 4000)["search"]["evaluations"] > 3900
+    assert plan(corpus("mlp"), "--mesh", "data=4,model=4", "--evaluations", 4000)["search"]["evaluations"] > 3900  # two by two the tree is done by then
 
 
 def test_alternatives_are_plans_of_their_own(tmp_path):
