@@ -135,6 +135,65 @@ START_TEST(test_softmax_passes)
 }
 END_TEST
 
+/* TPU: numerators are made with their products where nothing stands between these and their
+ * maximum, or products in bfloat16 were converted before that. Else a kernel of its own sums them
+ * up. */
+START_TEST(test_softmax_behind)
+{
+	enum { NOTHING, WORK, CONVERTED, CONVERTED_WORK, CASES };
+	for (int k = 0; k < CASES; k++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		bool narrow = k >= CONVERTED;
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024),
+				half = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
+		lval_id q = fix_arg(&f, narrow ? half : t), w = fix_arg(&f, narrow ? half : t);
+		lval_id scores = fix_dot(&f, q, w), x = scores;
+		x = narrow ? fix_op(&f, OP_CONVERT, t, 1, x) : x;
+		x = k == WORK || k == CONVERTED_WORK ? fix_op(&f, OP_NEGATE, t, 1, x) : x;
+		lval_id max = fix_op(&f, OP_REDUCE, row, 1, x),
+				maxw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, max);
+		lval_id shifted = fix_op(&f, OP_SUBTRACT, t, 2, x, maxw),
+				e = fix_op(&f, OP_EXPONENTIAL, t, 1, shifted);
+		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e),
+				sumw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum);
+		lval_id p = fix_op(&f, OP_DIVIDE, t, 2, e, sumw), out = fix_dot(&f, p, fix_arg(&f, t));
+		fix_return(&f, 1, out);
+		run r = start(&f);
+		uint32_t n;
+		const op_event *events = simulator_events(r.s, &n);
+		int64_t made = events[f.l.vals.p[scores].def].start_ns,
+				summed = events[f.l.vals.p[sum].def].start_ns;
+		ck_assert_msg((made == summed) == (k != WORK), "case %d: %lld, %lld", k, (long long)made,
+			(long long)summed);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* TPU: what ends a chain is made again in products, as the gradient of a softmax is, but written
+ * for others. */
+START_TEST(test_chains_into_products)
+{
+	for (int others = 0; others < 2; others++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
+		lval_id product = fix_op(&f, OP_MULTIPLY, t, 2, a, b),
+				x = fix_op(&f, OP_SUBTRACT, t, 2, product, c);
+		lval_id left = fix_dot(&f, x, fix_arg(&f, t));
+		lval_id right = others ? fix_op(&f, OP_REVERSE, t, 1, x) : fix_dot(&f, fix_arg(&f, t), x);
+		fix_return(&f, 2, left, right);
+		run r = start(&f);
+		ck_assert_msg((traffic(&r, &f, x) == -1) == !others, "%d", others);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* TPUs fuse elementwise work into matmuls on both sides, GPUs neither; transposes are free for
  * both. */
 START_TEST(test_matmul_borders)
@@ -620,11 +679,12 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs,
-		test_sums_of_sums, test_softmax_passes, test_matmul_borders,
-		test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
-		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
-		test_memory_on_the_chip, test_inner_loops_go_first, test_one_value_fills_the_chip,
-		test_elements, test_behind_a_reshape, test_second_results_are_alike, test_masks,
-		test_masks_of_bits, test_rounded_operands, test_dead_work};
+		test_sums_of_sums, test_softmax_passes, test_softmax_behind, test_chains_into_products,
+		test_matmul_borders, test_products_that_are_no_matmuls, test_single_numbers,
+		test_transforms_and_sorts, test_sides_of_a_matmul, test_slices_and_updates, test_bounds,
+		test_order, test_memory_on_the_chip, test_inner_loops_go_first,
+		test_one_value_fills_the_chip, test_elements, test_behind_a_reshape,
+		test_second_results_are_alike, test_masks, test_masks_of_bits, test_rounded_operands,
+		test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }
