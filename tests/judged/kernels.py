@@ -295,7 +295,7 @@ def main(topologies_wanted):
                 found = [t for line, t in chip.kernels(stream(function, near), *[(shape, dtype)] * operands) if " fusion(" in line]
                 of_each[name] = "%s %.1f" % (name, chip.per_1024(found[0], shape[0] * shape[1])) if found else name + " -"
             chip.say("stream", dtype.__name__, "on the chip:" if near else "in memory:", ", ".join(of_each.values()))
-        for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096)):
+        for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096), (4096, 4096, 4096)):
             us = [next(t for line, t in chip.kernels(lambda a, b: product(a, b, result), ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "kOutput" in line) for result in (BF16, F32)]
             chip.say("product", "%d x %d x %d: " % (m, k, n) + ", ".join("%.2f and %.2f us" % (t, t - 2e6 * m * k * n / PEAK[chip.name]) for t in us))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
@@ -316,9 +316,9 @@ def main(topologies_wanted):
         for m, k, n in ((1024, 4096, 4096), (4096, 2048, 8192), (2048, 4096, 14336), (4096, 4096, 14336), (8192, 4096, 14336), (1024, 4096, 128256)):
             us = sum(t for _, t in chip.kernels(lambda x, w: x @ w, ((m, k), BF16), ((k, n), BF16)))
             chip.say("matmul", "%d x %d x %d: %.1f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / us * 1e6))
-        for n in (128, 256):
-            us = max(t for line, t in chip.kernels(features_near, ((16, 56, 56, n), BF16), ((3, 3, n, n), BF16)) if "kOutput" in line)
-            chip.say("matmul", "3 x 3 of %d features: %.1f us, %.3f" % (n, us, 2 * 16 * 56 ** 2 * (3 * n) ** 2 / PEAK[chip.name] / us * 1e6))
+        for n, images, size in ((n, *each) for n in (128, 256) for each in ((16, 56), (8, 28), (8, 14))):
+            us = max(t for line, t in chip.kernels(features_near, ((images, size, size, n), BF16), ((3, 3, n, n), BF16)) if "kOutput" in line)
+            chip.say("matmul", "3 x 3 of %d features, %d x %d x %d: %.1f us, %.3f" % (n, images, size, size, us, 2 * images * size ** 2 * (3 * n) ** 2 / PEAK[chip.name] / us * 1e6))
         for name, function in FUNCTIONS.items():
             us = [max(t for _, t in chip.kernels(function_chain(n, function), *[((2048, 2048), F32)] * 2)) for n in (16, 48)]
             chip.say("function", "%s: %.1f" % (name, chip.per_1024(us[1] - us[0], 2048 * 2048) / 32 / .26 - 1))
