@@ -200,6 +200,8 @@ typedef struct op_work {
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;         /* elementwise-like: can be fused into a consumer */
 	bool moves; /* every element of the result is one of an operand's, as it is, or a filling */
+	bool skips; /* a slice that leaves places out between those that it takes, or a padding between
+	               elements */
 	bool sums;  /* a multiplication and a sum: a reduction, what is in front of it can be fused into
 	               it */
 	bool expensive; /* not worth computing twice (exp, log, divide, ..) */
@@ -371,6 +373,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "25"
+#define COST_MODEL_VERSION "26"
 
 #endif

@@ -98,9 +98,21 @@ static void cost_zero(const op_view *v, op_work *w)
 		w->free = true;
 }
 
+static bool some_above(const op_view *v, const char *attribute, int64_t least)
+{
+	uint32_t n;
+	const int64_t *x = op_ints(v->p->m, v->n->op, attribute, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (x[i] > least)
+			return true;
+	return false;
+}
+
 static void cost_copy(const op_view *v, op_work *w)
 {
 	w->fusible = w->moves = true;
+	w->skips = (v->n->op_kind == OP_SLICE && some_above(v, "strides", 1)) ||
+		(v->n->op_kind == OP_PAD && some_above(v, "interior_padding", 0));
 	if (v->n->op_kind == OP_SLICE || v->n->op_kind == OP_DYNAMIC_SLICE)
 		w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);
 }

@@ -2,10 +2,9 @@
  * all its uses have been seen and have left on its results which kernels could compute it in place.
  * The op then
  *   joins the one kernel that uses it,
- *   or is computed again inside each of several (bounded copies, no sums of sums: a chain of
- * residual connections would be
- *   computed from its beginning in every layer; on CPU no exp or log, elsewhere reading its result
- * costs more than making it),
+ *   or is computed again inside each of several (no sums of sums: a chain of residual connections
+ *   would be computed from its beginning in every layer; on CPU no exp or log, elsewhere reading
+ *   its result costs more than making it),
  *   or joins the earliest and is written from there for the others (a kernel with several outputs),
  *   or becomes the root of a kernel of its own.
  * A kernel runs at its root, its last op; the third case therefore asks that every other use come
@@ -142,6 +141,60 @@ static bool wants_all_bits(const simulator *s, const lowered *l, lop_id user)
 	return so->class != CLASS_MATMUL || !w->rounds;
 }
 
+/* Values may share a list: what is in it stays as it is, and only its last owner appends. */
+static void own_readers(simulator *s, sim_val *v)
+{
+	uint32_t from = v->first_kernel;
+	v->first_kernel = s->readers.n;
+	for (uint32_t i = 0; i < v->n_kernels; i++)
+		vec_push(&s->readers, s->readers.p[from + i]);
+}
+
+/* repeated: a folded program's kernel, which stands for one in every layer. */
+static void add_reader(simulator *s, sim_val *v, lop_id root, bool repeated)
+{
+	for (uint32_t i = 0; i < v->n_kernels; i++) {
+		lop_id known = s->readers.p[v->first_kernel + i];
+		if ((known & ~REPEATED_READER) != root)
+			continue;
+		if (repeated && !(known & REPEATED_READER)) {
+			own_readers(s, v);
+			s->readers.p[v->first_kernel + i] |= REPEATED_READER;
+		}
+		return;
+	}
+	if (v->n_kernels > MAX_COPIES)
+		return;
+	if (v->first_kernel + v->n_kernels != s->readers.n)
+		own_readers(s, v);
+	vec_push(&s->readers, root | (repeated ? REPEATED_READER : 0));
+	v->n_kernels++;
+}
+
+static void add_readers_of(simulator *s, sim_val *v, const sim_val *from, bool repeated)
+{
+	if (!repeated &&
+		(!v->n_kernels ||
+			(v->first_kernel == from->first_kernel && v->n_kernels <= from->n_kernels))) {
+		v->first_kernel = from->first_kernel;
+		v->n_kernels = from->n_kernels;
+		return;
+	}
+	for (uint32_t i = 0; i < from->n_kernels; i++) {
+		lop_id r = s->readers.p[from->first_kernel + i];
+		add_reader(s, v, r & ~REPEATED_READER, repeated || r & REPEATED_READER);
+	}
+}
+
+/* In how many kernels a value would be made, if it were in each that reads it. */
+static uint32_t count_readers(const simulator *s, const sim_val *v)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v->n_kernels; i++)
+		n += s->readers.p[v->first_kernel + i] & REPEATED_READER ? 1 + s->copies : 1;
+	return n;
+}
+
 /* gathers: does what reads it, perhaps something nested in the user? */
 static void post_use(
 	simulator *s, const lowered *l, lval_id id, uint32_t k, lop_id user, bool gathers)
@@ -157,7 +210,11 @@ static void post_use(
 	}
 	note_use(v, o->latest);
 	v->gathered |= gathers;
-	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times_read(s, user, def);
+	bool repeated = times_read(s, user, def) > 1;
+	if (o->mode == MODE_COPIED)
+		add_readers_of(s, v, &s->vals[l->ops.p[user].results], repeated);
+	else
+		add_reader(s, v, o->root, repeated);
 	bool into = o->class == CLASS_MATMUL || (o->mode == MODE_COPIED && o->in_products);
 	v->into_products |= into;
 	v->elsewhere |= !into;
@@ -347,7 +404,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->external_min = MIN(b->external_min, a->external_min);
 	b->copied_min = MIN(b->copied_min, a->copied_min);
 	note_group(b, a->group_min, a->side);
-	b->copies += a->copies * times_read(s, at, def);
+	add_readers_of(s, b, a, times_read(s, at, def) > 1);
 }
 
 /* What is only read by contractions that round it to bfloat16, moved about perhaps, is written so
@@ -436,7 +493,6 @@ static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_
 	sim_op *o = &s->ops[id];
 	o->mode = MODE_COPIED;
 	o->in_products = s->dev.target == TARGET_TPU && !v->elsewhere;
-	o->copies = (uint8_t)v->copies;
 	o->earliest = MIN(v->group_min, v->copied_min);
 	o->latest = v->last_use;
 	if (l->ops.p[id].nest)
@@ -473,8 +529,9 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		(!is_mask(l, o) || is_read_anyway(s, l, o));
 	bool in_products = s->dev.target == TARGET_TPU && v->into_products && !v->elsewhere;
 	bool ends = !in_products && (ends_chain(s, l, o) || (v->gathered && reads_more(s, l, o)));
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (one || !ends) &&
-		!(v->into_products && is_cheaper_apart(s, so, v->bytes, v->copies))) {
+	uint32_t readers = count_readers(s, v);
+	if (!external && v->many && !keeps && readers <= MAX_COPIES && (one || !ends) &&
+		!(v->into_products && is_cheaper_apart(s, so, v->bytes, readers))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}
@@ -645,7 +702,7 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 
 void fuse(simulator *s, const lowered *l)
 {
-	s->open_regions = s->aliases.n = s->writers.n = 0;
+	s->open_regions = s->aliases.n = s->writers.n = s->readers.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;)
 		visit(s, l, i);
 	/* aliases point to what they stand for directly: bases are defined earlier, so their own are

@@ -648,9 +648,10 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k, bool join
 /* Values that pass through the vector unit, of a device whose profile says how fast. */
 static bool is_stream(const simulator *s, const kernel *k)
 {
-	uint8_t class = s->ops[k->root].class;
+	const sim_op *so = &s->ops[k->root];
 	return s->dev.vector_bytes_s[0] && !k->around.matmul_ns &&
-		(class == CLASS_ELEMENTWISE || class == CLASS_REDUCE || class == CLASS_UPDATE);
+		(so->class == CLASS_ELEMENTWISE || so->class == CLASS_REDUCE || so->class == CLASS_UPDATE ||
+			(so->class == CLASS_OTHER && so->work != UINT32_MAX && work_at(s, so)->streams));
 }
 
 /* What is left of a kernel that shares its largest operand with the one that makes it, or with

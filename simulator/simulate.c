@@ -40,6 +40,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->apart);
 	vec_release(&s->stack);
 	vec_release(&s->aliases);
+	vec_release(&s->readers);
 	vec_release(&s->writers);
 	vec_release(&s->windows);
 	vec_release(&s->candidates);

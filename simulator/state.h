@@ -40,6 +40,7 @@ typedef struct work_entry {
 	bool split_rows;   /* matmuls: as op_work */
 	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;        /* as op_work; selections, too */
+	bool streams;      /* of CLASS_OTHER: its values pass through the vector unit */
 	uint8_t step;      /* STEP_ */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
@@ -127,7 +128,6 @@ typedef struct sim_op {
 	                 */
 	bool spread;    /* made from little: costs nothing to read */
 	bool in_products; /* copied ops: into kernels of contractions alone, in front of them */
-	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
 	lop_id next; /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
@@ -158,9 +158,10 @@ typedef struct sim_val {
 	/* earliest kernel of each sort of use: those that could compute it in place, those in copied
 	 * ops, others */
 	lop_id group_min, copied_min, external_min;
-	lop_id last_use;    /* position; ID_NONE: unused */
-	lop_id alloc, free; /* positions between which the buffer is live */
-	uint32_t copies;
+	lop_id last_use;       /* position; ID_NONE: unused */
+	lop_id alloc, free;    /* positions between which the buffer is live */
+	uint32_t first_kernel; /* in simulator.readers: kernels that could compute it in place */
+	uint8_t n_kernels;     /* .. MAX_COPIES + 1: more */
 	uint32_t contractions; /* for which it is gathered */
 	bool into_products;    /* some use is an operand of a contraction, or of a copied op that is */
 	bool elsewhere;        /* some is not */
@@ -237,7 +238,11 @@ static inline void add_source(sources *from, uint32_t id, bool spread, uint8_t t
 	from->one = id;
 }
 
-enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };
+/* Kernels in which one value is made again. XLA has no such bound (libtpu 0.0.51 makes the counters
+ * of random bits again in all that read them); this one bounds our work. */
+enum { MAX_COPIES = 200 };
+enum { PREFETCH_DEPTH = 8 };
+enum { REPEATED_READER = 1u << 31 };
 
 /* What a stretch of program adds up to; also of the best branch of a case. */
 typedef struct totals {
@@ -333,6 +338,7 @@ struct simulator {
 	VEC(node_id) apart;   /* simulator_apart */
 	VEC(lop_id) stack;    /* copied ops to visit */
 	VEC(lval_id) aliases; /* values with another base, last ones first */
+	VEC(lop_id) readers;  /* lists of roots; with REPEATED_READER: one in every layer */
 	VEC(lop_id)
 	writers; /* borders of regions, and ops whose results are in memory, the last ones first */
 	VEC(lop_id) windows;   /* contractions and scatters of sums: what could be a windowed einsum */

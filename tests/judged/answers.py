@@ -11,6 +11,7 @@ where they were compiled. A case without hand-written plans that compiled shows 
 are at most 1.0, and the median size of our error of the step. The last lines: that of all hand-written plans that XLA compiled, annotated, and
 how far our ratios of two plans are off, which the search's uncertainty is half of.
 """
+import collections
 import json
 import math
 import statistics
@@ -38,7 +39,7 @@ def rows_of(figures):
         best = min(written, default=(None, ""))
         yield {"case": case, "family": ours["family"], "ours_ms": ours["xla"]["step"] / 1e3, "said_ms": ours["ours"]["runtime_ns"] / 1e6,
                "best_ms": best[0] and best[0] / 1e3, "best_plan": best[1], "plans": len(written),
-               "ratio": best[0] and ours["xla"]["step"] / best[0], "alternatives": len(others),
+               "cost_model": ours.get("cost_model"), "ratio": best[0] and ours["xla"]["step"] / best[0], "alternatives": len(others),
                "to_alternative": ours["xla"]["step"] / min(others) if others else None, "listed_ms": ours["listed_us"] / 1e3}
 
 
@@ -129,6 +130,8 @@ def main():
         print("\n%d cases with hand-written plans: geometric mean %.2f, at most 1.0 in %d; median error of our step %.0f%% over %d cases" % (
             len(ratios), math.exp(statistics.fmean(map(math.log, ratios))), sum(r <= 1 for r in ratios),
             100 * statistics.median(said), len(said)))
+    models = collections.Counter(r["cost_model"] for r in rows)
+    print("cost models that the answers are of: %s" % ", ".join("%s in %d" % (model or "22 to 24", n) for model, n in sorted(models.items(), key=str)))
     print_annotated(list(annotated(load())))
     print_same(load())
     ranked = list(rankings(load()))

@@ -134,6 +134,12 @@ def cost_of(case, path, way):
     return json.loads(run("evaluate", corpus(case), "--strategy", path, "--device", case.device, "--json"))
 
 
+def model_of(path):
+    """The cost model that a strategy document is of."""
+    with open(path) as f:
+        return json.load(f)["tool"]["cost_model"]
+
+
 def hand_written(case, folder, most, known=None):
     """The expert strategies that we say are fastest among those that fit, annotated as people write them, no two of the same cost:
     [(name, path of its document, our cost)]. known: these and no others."""

@@ -244,6 +244,27 @@ def of_bits(bits, _):
     return ones - 1 < 0.9
 
 
+def activated(depth):
+    """Two products of a value that is made of one along 3 ** depth ways."""
+    def function(x, bias, left, right):
+        y = apart(x) + bias
+        z = y
+        for _ in range(depth):
+            z = z * z * z + z * z * 0.5
+        return (z.astype(BF16) @ left, right @ (z * y).astype(BF16))
+    return function
+
+
+def halves(x):
+    y = jnp.tanh(x) * 2
+    return y[:, ::2] * y[:, 1::2]
+
+
+def spread(x):
+    y = jnp.tanh(x) * 2
+    return jax.lax.pad(y, 0.0, ((0, 0, 0), (0, 1, 1), (0, 0, 0))) + jax.lax.pad(y * y, 0.0, ((0, 0, 0), (1, 0, 1), (0, 0, 0)))
+
+
 def network(x, *weights):
     for up, down in zip(weights[::2], weights[1::2]):
         x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
@@ -383,6 +404,13 @@ def main(topologies_wanted):
                                ("read by a product and a sum", lambda x, a, b, c: ((x @ a) @ b, x @ a + x))):
             entry = chip.text(function, ((2048, 1024), F32), *[((1024, 1024), F32)] * 3).split("\nENTRY")[1]
             chip.say("rounded", "%s: %s" % (name, ", ".join(re.sub(r"\{[^}]*\}", "", t) for t in re.findall(r"fusion[.\d]* = (.*?) fusion\(", entry))))
+        for name, function in (("halves", halves), ("spread", spread)):
+            entry = chip.text(function, ((4, 1024, 1024), F32)).split("\nENTRY")[1]
+            ops = re.findall(r"= \(?(\w+\[[\d,]*\]).*? (slice|pad|fusion|multiply|add)\(", entry)
+            chip.say("skips", "%s: %s" % (name, ", ".join("%s %s" % (op, shape) for shape, op in ops)))
+        for depth in (1, 3, 5):
+            found = list(chip.kernels(activated(depth), ((2048, 2048), F32), ((2048,), F32), *[((2048, 2048), BF16)] * 2))
+            chip.say("readers", "%d ways: %d kernels" % (3 ** depth, sum(us > 5 for _, us in found)))
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
             chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))

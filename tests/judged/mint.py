@@ -11,8 +11,10 @@ libtpu in the environment that runs it, no accelerator, and a folder with two sc
 xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule, both with devices in the order in which JAX lays a mesh over a
 slice (in_mesh_order.py). One compile at a time, most take one to four minutes.
 
-A row: case, plan, way it is applied (same: --same); our cost; `xla`: core, HBM queue, links and step in us; `listed_us`: the step with devices in the order
-in which the topology lists them; what the compiler says of memory; seconds.
+A row: case, plan, way it is applied (same: --same); our cost; of our answers the cost model that they are of (their documents go to
+answers.json.zst: with --known, a row that is no answer of today's any more gets today's cost of the plan that it was); `xla`: core, HBM
+queue, links and step in us; `listed_us`: the step with devices in the order in which the topology lists them; what the compiler says of
+memory; seconds.
 """
 import argparse
 import fnmatch
@@ -30,6 +32,7 @@ sys.path.insert(0, HERE)
 import cases  # noqa: E402
 
 FIGURES = os.path.join(HERE, "figures.json")
+ANSWERS = os.path.join(HERE, "answers.json.zst")  # documents of our answers that were compiled, by key of the row
 NO_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 
 
@@ -44,6 +47,37 @@ def save(figures):
     with open(FIGURES + ".new", "w") as f:
         f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
     os.replace(FIGURES + ".new", FIGURES)
+
+
+def load_answers():
+    if not os.path.exists(ANSWERS):
+        return {}
+    return json.loads(subprocess.run(["zstd", "-qdc", ANSWERS], check=True, capture_output=True).stdout)
+
+
+def keep_answer(answers, key, path):
+    """Keeps the document of an answer, without what its search says of itself, for costs of later models."""
+    with open(path) as f:
+        document = json.load(f)
+    answers[key] = {k: v for k, v in document.items() if k not in ("search", "baselines", "alternatives", "verified")}
+    text = "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(answers[k], sort_keys=True)) for k in sorted(answers)) + "\n}\n"
+    subprocess.run(["zstd", "-q", "-19", "-f", "-o", ANSWERS + ".new", "-"], check=True, input=text.encode())
+    os.replace(ANSWERS + ".new", ANSWERS)
+
+
+def ours_of(cost):
+    return {"runtime_ns": cost["runtime_ns"], "peak_bytes": cost["peak_bytes"], "compute_ns": cost["compute_ns"], "temporary_bytes": cost["temporary_bytes"]}
+
+
+def cost_of_kept(case, key, answers, folder):
+    """What we say now of an answer of an earlier cost model; None where its document was not kept."""
+    if key not in answers:
+        return None
+    path = os.path.join(folder, "kept.json")
+    with open(path, "w") as f:
+        json.dump(answers[key], f)
+    way = key.split(" | ")[2]
+    return ours_of(cases.cost_of(case, path, "annotate" if way == "same" else way))
 
 
 def judge(module, key, case, options):
@@ -112,7 +146,7 @@ def plans_of(case, figures, folder, options):
             yield name, way, path, cost if way == "annotate" else cases.cost_of(case, path, way)
 
 
-def mint(case, figures, options):
+def mint(case, figures, answers, options):
     with tempfile.TemporaryDirectory() as folder:
         for plan, way, path, cost in plans_of(case, figures, folder, options):
             key = "%s | %s | %s" % (cases.name_of(case), plan, way)
@@ -121,13 +155,21 @@ def mint(case, figures, options):
             with open(module, "rb") as f:
                 digest = hashlib.sha256(f.read()).hexdigest()[:16]
             old = figures.get(key)
-            ours = {"runtime_ns": cost["runtime_ns"], "peak_bytes": cost["peak_bytes"], "compute_ns": cost["compute_ns"], "temporary_bytes": cost["temporary_bytes"]}
             if old and old["module"] == digest and ("listed_us" in old or "xla" not in old) and not options.again:
-                old["ours"] = ours
+                old["ours"] = ours_of(cost)
+                if plan == "search":
+                    old["cost_model"] = cases.model_of(path)
+                    keep_answer(answers, key, path)
                 continue
             if options.known:
+                if old and plan == "search":
+                    print("%s is another answer by now" % key, flush=True)
+                    old["ours"] = cost_of_kept(case, key, answers, folder) or old["ours"]
                 continue
-            figures[key] = {"family": case.family, "module": digest, "ours": ours, **judge(module, key, case, options)}
+            figures[key] = {"family": case.family, "module": digest, "ours": ours_of(cost), **judge(module, key, case, options)}
+            if plan == "search":
+                figures[key]["cost_model"] = cases.model_of(path)
+                keep_answer(answers, key, path)
             save(figures)
             row = figures[key]
             print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
@@ -155,11 +197,11 @@ def main():
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--known", action="store_true", help="compile nothing: our costs of all rows that are there, anew")
     options = parser.parse_args()
-    figures = load()
+    figures, answers = load(), load_answers()
     for case in cases.CASES:
         if fnmatch.fnmatch(cases.name_of(case), options.cases):
             try:
-                mint(case, figures, options)
+                mint(case, figures, answers, options)
             except RuntimeError as error:
                 print("%s: %s" % (cases.name_of(case), error), file=sys.stderr, flush=True)
 

@@ -194,6 +194,27 @@ START_TEST(test_chains_into_products)
 }
 END_TEST
 
+/* What two kernels read is made again in both, along however many ways they come to it. */
+START_TEST(test_readers_are_kernels_not_ways)
+{
+	for (int steps = 1; steps <= 8; steps++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
+		lval_id a = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t),
+				x = fix_op(&f, OP_NEGATE, t, 1, a), y = x;
+		for (int i = 0; i < steps; i++)
+			y = fix_op(&f, OP_ADD, t, 2, fix_op(&f, OP_MULTIPLY, t, 2, y, y), y);
+		fix_return(&f, 2, fix_dot(&f, y, fix_arg(&f, t)), fix_dot(&f, fix_arg(&f, t), y));
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, x), -1);
+		ck_assert_int_eq(traffic(&r, &f, y), -1);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* TPUs fuse elementwise work into matmuls on both sides, GPUs neither; transposes are free for
  * both. */
 START_TEST(test_matmul_borders)
@@ -680,11 +701,11 @@ int main(void)
 {
 	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs,
 		test_sums_of_sums, test_softmax_passes, test_softmax_behind, test_chains_into_products,
-		test_matmul_borders, test_products_that_are_no_matmuls, test_single_numbers,
-		test_transforms_and_sorts, test_sides_of_a_matmul, test_slices_and_updates, test_bounds,
-		test_order, test_memory_on_the_chip, test_inner_loops_go_first,
-		test_one_value_fills_the_chip, test_elements, test_behind_a_reshape,
-		test_second_results_are_alike, test_masks, test_masks_of_bits, test_rounded_operands,
-		test_dead_work};
+		test_readers_are_kernels_not_ways, test_matmul_borders, test_products_that_are_no_matmuls,
+		test_single_numbers, test_transforms_and_sorts, test_sides_of_a_matmul,
+		test_slices_and_updates, test_bounds, test_order, test_memory_on_the_chip,
+		test_inner_loops_go_first, test_one_value_fills_the_chip, test_elements,
+		test_behind_a_reshape, test_second_results_are_alike, test_masks, test_masks_of_bits,
+		test_rounded_operands, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

@@ -186,12 +186,47 @@ START_TEST(test_scatters_of_windows_are_loops)
 }
 END_TEST
 
+/* Slices that leave places out are kernels of their own on TPU, what they read is written first;
+ * slices of one stretch are read as they are made, as all are on other devices. */
+#define SCAN_STEP(device, first, second) \
+	compute_ns(device, APPLY_EXACT, "%x: tensor<4x1024x1024xf32>", "tensor<4x512x1024xf32>", \
+		"%y = stablehlo.negate %x : tensor<4x1024x1024xf32>\n" \
+		"%a = stablehlo.slice %y [0:4, " first \
+		", 0:1024] : (tensor<4x1024x1024xf32>) -> tensor<4x512x1024xf32>\n" \
+		"%b = stablehlo.slice %y [0:4, " second \
+		", 0:1024] : (tensor<4x1024x1024xf32>) -> tensor<4x512x1024xf32>\n" \
+		"%z = stablehlo.multiply %a, %b : tensor<4x512x1024xf32>\n" \
+		"return %z : tensor<4x512x1024xf32>")
+#define PADDED(device, interior, more) \
+	compute_ns(device, APPLY_EXACT, "%x: tensor<4x1024x1024xf32>", "tensor<4x2047x1024xf32>", \
+		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n" \
+		"%y = stablehlo.negate %x : tensor<4x1024x1024xf32>\n" \
+		"%p = stablehlo.pad %y, %zero, low = [0, 0, 0], high = [0, " more \
+		", 0], interior = [0, " interior \
+		", 0] : (tensor<4x1024x1024xf32>, tensor<f32>) -> tensor<4x2047x1024xf32>\n" \
+		"%z = stablehlo.negate %p : tensor<4x2047x1024xf32>\n" \
+		"return %z : tensor<4x2047x1024xf32>")
+
+START_TEST(test_what_skips_is_a_kernel)
+{
+	static const char *const tpu[] = {"tpu-v5e", "tpu-v5p", "tpu-v6e"};
+	for (uint32_t i = 0; i < COUNT_OF(tpu); i++) {
+		ck_assert_int_gt(2 * SCAN_STEP(tpu[i], "0:1024:2", "1:1024:2"),
+			3 * SCAN_STEP(tpu[i], "0:512", "512:1024"));
+		ck_assert_int_gt(2 * PADDED(tpu[i], "1", "0"), 3 * PADDED(tpu[i], "0", "1023"));
+	}
+	ck_assert_int_eq(
+		SCAN_STEP("h100", "0:1024:2", "1:1024:2"), SCAN_STEP("h100", "0:512", "512:1024"));
+	ck_assert_int_eq(PADDED("h100", "1", "0"), PADDED("h100", "0", "1023"));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
 	const TTest *tests[] = {test_weights_by_heads, test_what_is_summed_up_is_not_alone,
 		test_taps_are_read_once, test_windows_take_what_their_results_take,
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
-		test_scatters_of_windows_are_loops};
+		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }
