@@ -109,6 +109,7 @@ typedef struct device {
 	                     writes no estimates */
 	int64_t reorder_elements_s;   /* elements narrower than 32 bits that are brought into another
 	                                 order of dims per second; 0: as memory has it */
+	int64_t strided_rate_ppm;     /* of memory's rate, where traffic is strided */
 	curve matmul_efficiency;      /* by flops of one op */
 	curve convolution_efficiency; /* the same of convolutions; no points: as matmul_efficiency */
 	curve memory_efficiency;      /* by bytes of one op */
@@ -283,6 +284,7 @@ typedef struct contraction_kernel {
 	bool fused;             /* there is other work in it */
 	bool streams;           /* no contraction: values pass through the vector unit */
 	bool by_blocks;         /* work in front of both operands */
+	bool several;           /* it has several results, as an optimizer's update has */
 	uint8_t again;          /* bit k: work in front of operand k alone, and the other one comes from
 	                           memory block by block */
 } contraction_kernel;

@@ -467,9 +467,9 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"products_off_chip", "cross_program_prefetches", "memory_bytes_s", "op_launch_ns",
 		"near_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s",
 		"matmul_results_on_chip_s", "vector_bytes_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "matmul_rows_s", "cycles_s", "reorder_elements_s", "memory_tile",
-		"matmul_efficiency", "convolution_efficiency", "memory_efficiency", "asynchronous",
-		"windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
+		"channel_taps_s", "matmul_rows_s", "cycles_s", "reorder_elements_s", "strided_rate_ppm",
+		"memory_tile", "matmul_efficiency", "convolution_efficiency", "memory_efficiency",
+		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -487,6 +487,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"vector_elements_s", offsetof(device, vector_elements_s), 1, INT64_MAX, true},
 		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},
 		{"reorder_elements_s", offsetof(device, reorder_elements_s), 1, INT64_MAX, true},
+		{"strided_rate_ppm", offsetof(device, strided_rate_ppm), 1, 1000000, true},
 		{"windowed_bytes_s", offsetof(device, windowed_bytes_s), 1, INT64_MAX, true},
 		{"overlap_steal_ppm", offsetof(device, overlap_steal_ppm), 0, 1000000, true},
 	};
@@ -501,6 +502,9 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	TRY(read_peaks(r, o, out));
 	for (size_t i = 0; i < COUNT_OF(fields); i++)
 		TRY(read_field(r, o, &fields[i], out));
+	enum { USUAL_STRIDED_PPM = 800000 };
+	if (!out->strided_rate_ppm)
+		out->strided_rate_ppm = USUAL_STRIDED_PPM;
 	if (!out->usable_bytes)
 		out->usable_bytes = out->memory_bytes;
 	if (out->usable_bytes > out->memory_bytes)

@@ -197,13 +197,10 @@ int64_t copy_time_ns(const device *dev, int64_t bytes)
 	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, PPM);
 }
 
-/* Strided traffic, as libtpu 0.0.52 estimates it: v5e 0.80 of the memory's rate, v5p 0.71, v6e
- * 0.81; what is packed into words is unpacked and packed again besides. */
-enum { STRIDED_RATE_PPM = 800000 };
-
+/* Strided traffic; what is packed into words is unpacked and packed again besides. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 {
-	int64_t t = time_of(sat_mul(2, bytes), dev->memory_bytes_s, STRIDED_RATE_PPM);
+	int64_t t = time_of(sat_mul(2, bytes), dev->memory_bytes_s, dev->strided_rate_ppm);
 	if (bits >= 32 || !dev->reorder_elements_s)
 		return t;
 	return sat_add(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->reorder_elements_s, PPM));
@@ -221,7 +218,7 @@ int64_t padded_rows_bytes(const device *dev, const struct op_rows *r)
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
 {
 	int64_t bytes = padded_rows_bytes(dev, r), bits = MAX(elem_bits((enum elem)r->elem), 1);
-	int64_t t = time_of(bytes, dev->memory_bytes_s, STRIDED_RATE_PPM);
+	int64_t t = time_of(bytes, dev->memory_bytes_s, dev->strided_rate_ppm);
 	return bits >= 32 || !dev->reorder_elements_s
 		? t
 		: sat_add(t, time_of(sat_mul(bytes, 8) / bits, dev->reorder_elements_s, PPM));
@@ -237,13 +234,13 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
 
 /* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e
  * (tests/oracle/fidelity/products.py prints how well they hold): work on one side, or behind,
- * overlaps all but a fifth of the shorter part; with work on both sides blocks of BLOCK rows and
- * columns are computed, so that an operand is read and worked on again for every block of the
- * other, at 0.8 of the memory's rate, and only half of the contraction runs meanwhile. With work on
- * one side, where the other operand is too large to be on the chip by then, what is worked on is
- * read for every block of the other one, and nothing runs meanwhile: libtpu 0.0.51 on v5e,
- * normalised rows times weights in main memory (tests/judged/kernels.py). */
-enum { BLOCK = 1024, SERIAL_PPM = 200000 };
+ * overlaps all but a fifth of the shorter part, behind with several results all but three fifths;
+ * with work on both sides blocks of BLOCK rows and columns are computed, so that an operand is read
+ * and worked on again for every block of the other, strided, and only half of the contraction runs
+ * meanwhile. With work on one side, where the other operand is too large to be on the chip by then,
+ * what is worked on is read for every block of the other one, and nothing runs meanwhile: libtpu
+ * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). */
+enum { BLOCK = 1024, SERIAL_PPM = 200000, SERIAL_SEVERAL_PPM = 600000 };
 
 /* Nothing of a stream overlaps. What is no result of 32 bits costs as much as writing it to memory
  * in 32 bits: sums, and what is converted or packed. libtpu 0.0.51 on v5e, v5p and v6e: one to
@@ -265,7 +262,9 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 			t = MAX(compute, memory);
 	if (dev->target != TARGET_TPU || !k->fused)
 		return t;
-	t = sat_add(t, (int64_t)((__int128)MIN(compute, memory) * SERIAL_PPM / PPM));
+	t = sat_add(t,
+		(int64_t)((__int128)MIN(compute, memory) * (k->several ? SERIAL_SEVERAL_PPM : SERIAL_PPM) /
+			PPM));
 	for (int i = 0; i < 2; i++)
 		if (k->again >> i & 1)
 			t = sat_add(t,
@@ -276,8 +275,8 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1),
 		sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
 	return MAX(t,
-		sat_add(
-			compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));
+		sat_add(compute / 2,
+			time_of(sat_add(k->bytes, again), dev->memory_bytes_s, dev->strided_rate_ppm)));
 }
 
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)

@@ -87,7 +87,7 @@ typedef struct sw_options {
 	const char *apply;   /* how XLA gets the plan: "exact", "annotate"; "auto" or NULL: exact where
 	                        that can be written */
 	int64_t trip_count;  /* iterations of loops whose number the program does not say; 0: they count
-	                        once */
+	                        to the bound of their counter, or once */
 	int64_t uncertainty_ppm;   /* of costs, in millionths: among plans this near to the cheapest the
 	                              simplest is the answer; 0: the cheapest is; -1, as
 	                              sw_default_options has: 20000 where apply comes to exact, 35000 as

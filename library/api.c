@@ -184,7 +184,7 @@ static status search_module(void *user, diag *d)
 	take_wishes(o, &so);
 	if (o->trip_count < 0 || o->trip_count > MOST_TRIPS)
 		return diag_set(d, ST_ERR_INVALID,
-			"trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS,
+			"trip_count: expected 1 to %d, or 0 for what the program says, found %lld", MOST_TRIPS,
 			(long long)o->trip_count);
 	int64_t most = search_option_table[SEARCH_OPTION_UNCERTAINTY].most;
 	if (o->uncertainty_ppm < UNCERTAINTY_OF_WAY || o->uncertainty_ppm > most)

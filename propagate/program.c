@@ -373,6 +373,17 @@ static bool is_func_edge(const compiler *c, op_id o)
 	return op_at(c->m, parent)->kind == OP_FUNC && (!c->main || parent != c->main->op);
 }
 
+static void set_trips(compiler *c, op_id o, node_id n)
+{
+	node *x = &c->p->nodes.p[n];
+	int64_t given = c->m->trip_count, bound;
+	x->trips_known = while_trips(c->m, o, &x->trips);
+	if (x->trips_known)
+		return;
+	x->trips_bounded = while_bound(c->m, o, &bound);
+	x->trips = x->trips_bounded ? MIN(given ? given : bound, bound) : MAX(given, 1);
+}
+
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 {
 	const ir_op *op = op_at(c->m, o);
@@ -400,9 +411,7 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	if (c->p->nodes.p[n].kind == NODE_OPAQUE)
 		compile_rule(c, o, n);
 	if (op->kind == OP_WHILE) {
-		c->p->nodes.p[n].trips_known = while_trips(c->m, o, &c->p->nodes.p[n].trips);
-		if (!c->p->nodes.p[n].trips_known)
-			c->p->nodes.p[n].trips = MAX(c->m->trip_count, 1);
+		set_trips(c, o, n);
 	}
 	if (body)
 		for (uint32_t r = 0; r < op->n_regions; r++)

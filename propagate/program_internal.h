@@ -33,6 +33,9 @@ void program_link(program *p);
 void program_link_uses(program *p);
 /* program_loops.c: trip count of a while op; false when it is not a counted loop. */
 bool while_trips(const module *m, op_id o, int64_t *out);
+/* The most iterations that the counter of a loop allows which may end early or begin late: one that
+ * begins at nobody knows what begins at 0. False: it says none, or more than a million. */
+bool while_bound(const module *m, op_id o, int64_t *out);
 
 /* Foldings reach no further: the most layers between an op and what it reads. */
 enum { MAX_REACH = 2 };

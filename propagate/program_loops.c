@@ -1,7 +1,7 @@
 /* Trip counts of counted loops, in the form that jax's scan and fori_loop leave: a counter in the
  * carry, compared with a bound that does not change, and incremented by a constant. What else ends
  * a loop, or a counter that starts with an argument, leaves the count unknown, as it is to XLA
- * (known_trip_count). */
+ * (known_trip_count), but not the bound. */
 #include "propagate/program_internal.h"
 
 static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index)
@@ -107,16 +107,11 @@ static bool count_up(int64_t from, int64_t step, int64_t bound, int64_t *out)
 	return true;
 }
 
-bool while_trips(const module *m, op_id o, int64_t *out)
+/* Iterations that comparison `test` of the condition of loop o allows. bound: a counter that begins
+ * at nobody knows what begins at 0. */
+static bool trips_by(const module *m, op_id o, op_id test, bool bounded, int64_t *out)
 {
-	*out = 1;
 	const ir_op *loop = op_at(m, o);
-	if (loop->n_regions != 2)
-		return false;
-	op_id end = region_terminator(m, loop->regions);
-	op_id test = end == ID_NONE || op_at(m, end)->n_operands != 1
-		? ID_NONE
-		: value_def(m, op_operand(m, end, 0));
 	if (test == ID_NONE || op_at(m, test)->kind != OP_COMPARE)
 		return false;
 	str word = op_text(m, test, "comparison_direction");
@@ -126,10 +121,10 @@ bool while_trips(const module *m, op_id o, int64_t *out)
 		return false;
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t i;
-		int64_t from, step, bound, n;
+		int64_t from = 0, step, bound, n;
 		if (!is_body_of(m, loop->regions, op_operand(m, test, side), &i) || i >= loop->n_operands ||
-			!constant_of(m, op_operand(m, o, i), &from) || !step_of(m, loop, i, &step) ||
-			!constant_of(m, op_operand(m, test, 1 - side), &bound))
+			(!constant_of(m, op_operand(m, o, i), &from) && !bounded) ||
+			!step_of(m, loop, i, &step) || !constant_of(m, op_operand(m, test, 1 - side), &bound))
 			continue;
 		if (from <= INT64_MIN + 1 || step <= INT64_MIN + 1 || bound <= INT64_MIN + 1)
 			return false;
@@ -147,4 +142,37 @@ bool while_trips(const module *m, op_id o, int64_t *out)
 		return true;
 	}
 	return false;
+}
+
+/* What the condition of a loop says; ID_NONE: nothing that an op makes. */
+static op_id condition_of(const module *m, op_id o)
+{
+	const ir_op *loop = op_at(m, o);
+	op_id end = loop->n_regions == 2 ? region_terminator(m, loop->regions) : ID_NONE;
+	return end == ID_NONE || op_at(m, end)->n_operands != 1 ? ID_NONE
+															: value_def(m, op_operand(m, end, 0));
+}
+
+bool while_trips(const module *m, op_id o, int64_t *out)
+{
+	return trips_by(m, o, condition_of(m, o), false, out);
+}
+
+/* The least of what the comparisons allow that must all hold. */
+static bool bound_by_all(const module *m, op_id o, op_id test, uint32_t depth, int64_t *out)
+{
+	enum { MAX_CONDITIONS = 6 }; /* nested; those of real loops are one or two */
+	if (test == ID_NONE || op_at(m, test)->kind != OP_AND || depth == MAX_CONDITIONS)
+		return trips_by(m, o, test, true, out);
+	int64_t a, b;
+	bool first = bound_by_all(m, o, value_def(m, op_operand(m, test, 0)), depth + 1, &a),
+		 second = bound_by_all(m, o, value_def(m, op_operand(m, test, 1)), depth + 1, &b);
+	*out = first && second ? MIN(a, b) : first ? a : b;
+	return first || second;
+}
+
+bool while_bound(const module *m, op_id o, int64_t *out)
+{
+	enum { MOST = 1 << 20 }; /* beyond, a bound is there to say that there is none */
+	return bound_by_all(m, o, condition_of(m, o), 0, out) && *out > 0 && *out <= MOST;
 }

@@ -257,6 +257,8 @@ typedef struct listed_op { /* ops of one name at one place of the source */
 	str op, location;
 	uint32_t count;
 	int64_t bytes; /* of the values that they keep replicated */
+	int64_t trips; /* loops: how often each counts */
+	bool bounded;  /* .. at most as often as its counter allows */
 } listed_op;
 typedef VEC(listed_op) listed_ops;
 
@@ -325,7 +327,7 @@ void report_document(const struct cJSON *document, bool color, uint32_t columns,
 status strategy_outline(str json, strbuf *out, diag *d) MUST_USE;
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
 /* Loops whose number of iterations the program does not say, by source location, with what each
- * counts (module.trip_count, or once): "uncounted_loops" of a cost, left out where there are none;
+ * counts (node.trips): "uncounted_loops" of a cost, left out where there are none;
  * and as lines of a table. */
 void add_uncounted_loops(struct cJSON *to, const program *p);
 void report_uncounted_loops(const struct cJSON *of, strbuf *out);

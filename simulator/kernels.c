@@ -18,6 +18,7 @@ typedef struct kernel {
 	int64_t launches;  /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
+	uint32_t n_large;  /* results of as many elements */
 	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
 	int64_t stored_ns; /* to write a value as large as that */
 	int64_t tail_ns;   /* of it, when all is computed */
@@ -548,6 +549,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->full = bits_of(s, l, v) >= 32 ? MAX(k->full, elements) : k->full;
 		bool near = stays(s, l, &s->vals[v]);
 		add_products(s, l, k, n, v, near);
+		k->n_large += elements > 0 && elements >= k->products;
 		if (near)
 			continue;
 		add_bytes(k, n, s->vals[v].bytes);
@@ -624,12 +626,13 @@ static int64_t launches_ns(const simulator *s, const kernel *k, bool joins)
 }
 
 /* What a kernel gains when what it reads of memory is on the chip by then, and its results are
- * copied out of it afterwards: as much as half of the chip holds. Copies go at the full rate of the
- * memory. Where the kernel works block by block the compiler reads arguments as it goes. A stream
- * gains by its results alone where the chip is read no faster than the memory. */
+ * copied out of it afterwards: as much as half of the chip holds, and what loops keep there leaves.
+ * Copies go at the full rate of the memory. Where the kernel works block by block the compiler
+ * reads arguments as it goes. A stream gains by its results alone where the chip is read no faster
+ * than the memory. */
 static void measure_fetch(const simulator *s, run *r, const kernel *k, bool joins)
 {
-	int64_t room = s->dev.prefetch_bytes,
+	int64_t room = MIN(s->dev.prefetch_bytes, MAX(most_on_chip(s, k->root) - s->kept_now, 0)),
 			ahead = k->around.by_blocks || k->around.again ? k->far : sat_add(k->arguments, k->far),
 			fetched = MIN(ahead, room), copied = k->results > room - fetched ? 0 : k->results;
 	if (k->around.streams)
@@ -698,6 +701,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
 	k.around.fused = k.around.matmul_ns && k.members > 1;
+	k.around.several = k.n_large > 1;
 	k.around.by_blocks = k.worked == 3 && !has_convolution(s, &s->ops[root]);
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))

@@ -113,10 +113,11 @@ static void find_prefetched(simulator *s, const lowered *l)
 			consider_prefetch(s, l, base_of(s, operand_at(l, &l->ops.p[i], k)));
 }
 
-/* A loop keeps on the chip what its body reads and writes most often for its size, of what was
- * there before and of what it carries, as long as that fits. libtpu 0.0.51 does so with the weights
- * and the sums of an LSTM: 112 of 128 MiB on v5e. When it weighs what a value is worth there, XLA
- * takes every loop for five iterations (xla_tpu_memory_space_assignment_while_execution_count). */
+/* A loop keeps on the chip what its body reads and writes most of, of what was there before and of
+ * what it carries, as long as that fits. libtpu 0.0.51 does so with the weights and the sums of an
+ * LSTM, 112 of 128 MiB on v5e, and with the largest weight of a decoder and three of its caches.
+ * When it weighs what a value is worth there, XLA takes every loop for five iterations
+ * (xla_tpu_memory_space_assignment_while_execution_count). */
 enum { SUPPOSED_TRIPS = 5 };
 
 /* bytes: that the reader reads or writes of the value, all of it once; runs: of the reader in an
@@ -204,11 +205,12 @@ static const sim_val *started_with(const simulator *s, const lowered *l, lop_id 
 	return &s->vals[carried ? base_of(s, operand_at(l, open, v - open->results)) : v];
 }
 
-static int by_density(const void *a, const void *b)
+static int by_access(const void *a, const void *b)
 {
 	const keep_candidate *x = a, *y = b;
-	__int128 p = (__int128)x->accessed * y->bytes, q = (__int128)y->accessed * x->bytes;
-	return p != q ? (p > q ? -1 : 1) : x->val < y->val ? -1 : x->val > y->val;
+	return x->accessed != y->accessed ? (x->accessed > y->accessed ? -1 : 1)
+		: x->val < y->val             ? -1
+									  : x->val > y->val;
 }
 
 static void keep_in_loop(simulator *s, const lowered *l, lop_id begin, lop_id end)
@@ -225,7 +227,7 @@ static void keep_in_loop(simulator *s, const lowered *l, lop_id begin, lop_id en
 		s->vals[c->val].stamp = ID_NONE;
 	}
 	if (s->candidates.n)
-		qsort(s->candidates.p, s->candidates.n, sizeof *s->candidates.p, by_density);
+		qsort(s->candidates.p, s->candidates.n, sizeof *s->candidates.p, by_access);
 	for (uint32_t i = 0; i < s->candidates.n; i++) {
 		const keep_candidate *c = &s->candidates.p[i];
 		const sim_val *from = started_with(s, l, begin, c->val);

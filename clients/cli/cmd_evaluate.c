@@ -15,7 +15,8 @@ static const char help_evaluate[] =
 	"Device and memory limit are the document's where it names them, else tpu-v5e and what that "
 	"device leaves to a program.\n"
 	"--trip-count N: iterations of every loop whose number of them the program does not say; else "
-	"the document's, else 1.\n"
+	"the document's, else the\n"
+	"bound of its counter, else 1.\n"
 	"--json prints the cost object. Exit code 2 when it does not fit the memory.\n";
 static const char help_explain[] =
 	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory "

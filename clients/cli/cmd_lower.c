@@ -27,7 +27,8 @@ static const char help[] =
 	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n"
 	"  --trip-count N   iterations of every loop whose number of them the program does not say "
-	"(default 1)\n";
+	"(default: the bound of\n"
+	"                   its counter, else 1)\n";
 
 /* What --emit-mlir writes. */
 typedef struct lowering_form {

@@ -20,8 +20,8 @@ static const char help[] =
 	"XLA's partitioner\n"
 	"makes of the shardings. --trip-count N: iterations of every loop whose number of them the "
 	"program does not say; they\n"
-	"count once otherwise, in HLO text to the bound of their counter where there is one, and the "
-	"table says so. --ops adds\n"
+	"count to the bound of their counter otherwise, once where there is none, and the table says "
+	"so. --ops adds\n"
 	"what every kernel and collective does; --trace writes a timeline for Perfetto or "
 	"chrome://tracing.\n";
 

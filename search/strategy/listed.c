@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
+listed_op *listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
 {
 	strbuf where = {0};
 	loc_print(m, m->ops.p[o].loc, &where);
@@ -17,6 +17,7 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 	list->p[k].count++;
 	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
 	strbuf_release(&where);
+	return &list->p[k];
 }
 
 int64_t node_whole_bytes(const program *p, const node *n)
@@ -55,10 +56,14 @@ cJSON *listed_ops_json(const listed_ops *ops)
 
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out)
 {
-	for (node_id i = 0; i < p->nodes.n; i++)
-		if (p->nodes.p[i].op_kind == OP_WHILE && p->nodes.p[i].kind == NODE_REGION &&
-			!p->nodes.p[i].trips_known)
-			listed_op_add(mem, p->m, p->nodes.p[i].op, 0, out);
+	for (node_id i = 0; i < p->nodes.n; i++) {
+		const node *n = &p->nodes.p[i];
+		if (n->op_kind != OP_WHILE || n->kind != NODE_REGION || n->trips_known)
+			continue;
+		listed_op *of = listed_op_add(mem, p->m, n->op, 0, out);
+		of->trips = MAX(of->trips, n->trips);
+		of->bounded |= n->trips_bounded;
+	}
 }
 
 void add_listed_loops(cJSON *to, const listed_ops *loops, int64_t trip_count)
@@ -70,7 +75,11 @@ void add_listed_loops(cJSON *to, const listed_ops *loops, int64_t trip_count)
 		cJSON *o = cJSON_CreateObject();
 		cJSON_AddStringToObject(o, "location", loops->p[i].location.p);
 		cJSON_AddNumberToObject(o, "count", loops->p[i].count);
-		cJSON_AddNumberToObject(o, "trips", (double)MAX(trip_count, 1));
+		cJSON_AddNumberToObject(o, "trips", (double)loops->p[i].trips);
+		cJSON_AddStringToObject(o, "by",
+			loops->p[i].trips == trip_count ? "request"
+				: loops->p[i].bounded       ? "bound"
+											: "unknown");
 		cJSON_AddItemToArray(list, o);
 	}
 }
@@ -92,10 +101,16 @@ void report_uncounted_loops(const cJSON *of, strbuf *out)
 				*o = list ? list->child : NULL;
 	for (; o; o = o->next) {
 		const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, "location"),
-					*trips = cJSON_GetObjectItemCaseSensitive(o, "trips");
+					*trips = cJSON_GetObjectItemCaseSensitive(o, "trips"),
+					*by = cJSON_GetObjectItemCaseSensitive(o, "by");
 		const char *location_text =
 			cJSON_IsString(at) && at->valuestring[0] ? at->valuestring : "an unknown place";
-		if (cJSON_IsNumber(trips) && trips->valuedouble > 1)
+		if (cJSON_IsString(by) && !strcmp(by->valuestring, "bound") && cJSON_IsNumber(trips))
+			strbuf_printf(out,
+				"  the loop at %s counts %.0f times, the bound of its counter: it may end early; "
+				"--trip-count N gives another number\n",
+				location_text, trips->valuedouble);
+		else if (cJSON_IsNumber(trips) && trips->valuedouble > 1)
 			strbuf_printf(out, "  the loop at %s counts %.0f times, as --trip-count says\n",
 				location_text, trips->valuedouble);
 		else

@@ -31,15 +31,14 @@ void report_simpler(const struct cJSON *document, strbuf *out);
 /* ---------------------------------------------------------------- listed.c */
 
 /* One more op of its name at its place, with bytes that it keeps; texts go to mem. */
-void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list);
+listed_op *listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list);
 /* Of all that the node reads and makes, on a device that has it whole. */
 int64_t node_whole_bytes(const program *p, const node *n);
 void document_add_text(struct cJSON *o, const char *key, str s);
 struct cJSON *listed_ops_json(const listed_ops *ops);
 /* Loops whose number of iterations the program does not say. */
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);
-/* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts.
- */
+/* "uncounted_loops" of a cost, left out where there are none; trip_count: as module.trip_count. */
 void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_count);
 /* "pareto" of what is too large. */
 void document_add_pareto(struct cJSON *to, const search_result *r);

@@ -499,6 +499,37 @@ START_TEST(test_inner_loops_go_first)
 }
 END_TEST
 
+/* A loop keeps what it reads most of, whatever comes first: of two weights the larger one. What it
+ * keeps leaves no room to fetch the other one ahead. */
+START_TEST(test_loops_keep_what_they_read_most_of)
+{
+	for (int room = 0; room < 2; room++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		f.dev.on_chip_bytes = room ? 8 * H : 5 * H / 2; /* kernels keep an eighth */
+		f.dev.prefetch_bytes = 2 * H;
+		type_id row = fix_type(&f, ELEM_BF16, 2, 256, 1024),
+				wide = fix_type(&f, ELEM_BF16, 2, 256, 2048),
+				t = fix_type(&f, ELEM_BF16, 2, 1024, 1024),
+				up = fix_type(&f, ELEM_BF16, 2, 1024, 2048), flag = fix_type(&f, ELEM_I1, 0);
+		lval_id small = fix_arg(&f, t), large = fix_arg(&f, up), x = fix_arg(&f, row);
+		lop_id loop = fix_region(&f, OP_WHILE, 5, &x, 1);
+		lval_id cond = fix_op(&f, OP_CONSTANT, flag, 0);
+		fix_else(&f, &cond, 1);
+		lval_id y = fix_dot(&f, fix_result(&f, loop), large), z = fix_op(&f, OP_TANH, wide, 1, y);
+		lval_id part = fix_op(&f, OP_SLICE, row, 1, z), out = fix_dot(&f, part, small);
+		fix_return(&f, 1, fix_result(&f, fix_end(&f, &out, 1)));
+		run r = start(&f);
+		uint32_t n;
+		const op_event *e = simulator_events(r.s, &n), *by_small = &e[f.l.vals.p[out].def];
+		ck_assert_int_lt(traffic(&r, &f, y), H);
+		ck_assert((by_small->end_ns - by_small->start_ns > memory_time_ns(&f.dev, H)) == !room);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* One value may take nearly all of the chip, but not what kernels need for themselves. */
 START_TEST(test_one_value_fills_the_chip)
 {
@@ -704,8 +735,9 @@ int main(void)
 		test_readers_are_kernels_not_ways, test_matmul_borders, test_products_that_are_no_matmuls,
 		test_single_numbers, test_transforms_and_sorts, test_sides_of_a_matmul,
 		test_slices_and_updates, test_bounds, test_order, test_memory_on_the_chip,
-		test_inner_loops_go_first, test_one_value_fills_the_chip, test_elements,
-		test_behind_a_reshape, test_second_results_are_alike, test_masks, test_masks_of_bits,
-		test_rounded_operands, test_dead_work};
+		test_inner_loops_go_first, test_loops_keep_what_they_read_most_of,
+		test_one_value_fills_the_chip, test_elements, test_behind_a_reshape,
+		test_second_results_are_alike, test_masks, test_masks_of_bits, test_rounded_operands,
+		test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

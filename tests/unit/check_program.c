@@ -71,6 +71,57 @@ START_TEST(trip_counts)
 }
 END_TEST
 
+/* A loop that may end early, or begins at an argument, counts to the bound of its counter, or to
+ * what is given, if that is less; to no bound that is there to say that there is none. */
+START_TEST(trip_bounds)
+{
+	static const struct {
+		const char *start, *limit, *test;
+		int64_t given, trips;
+		bool bounded;
+	} cases[] = {
+		{"%c", "40", "%both", 0, 40, true},
+		{"%c", "40", "%both", 7, 7, true},
+		{"%c", "40", "%both", 90, 40, true},
+		{"%n", "40", "%p", 0, 40, true},
+		{"%c", "40", "%q", 0, 1, false},
+		{"%c", "40", "%q", 7, 7, false},
+		{"%c", "2000000000", "%both", 0, 1, false},
+	};
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+		strbuf text = {0};
+		strbuf_printf(&text,
+			"module {\nfunc.func @main(%%x: tensor<f32>, %%n: tensor<i32>) -> tensor<f32> {\n"
+			"  %%c = stablehlo.constant dense<0> : tensor<i32>\n"
+			"  %%w:2 = stablehlo.while(%%i = %s, %%a = %%x) : tensor<i32>, tensor<f32>\n"
+			"   cond {\n    %%l = stablehlo.constant dense<%s> : tensor<i32>\n"
+			"    %%p = stablehlo.compare LT, %%i, %%l : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+			"    %%q = stablehlo.compare LT, %%a, %%a : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+			"    %%both = stablehlo.and %%q, %%p : tensor<i1>\n"
+			"    stablehlo.return %s : tensor<i1>\n   } do {\n"
+			"    %%s = stablehlo.constant dense<1> : tensor<i32>\n"
+			"    %%j = stablehlo.add %%i, %%s : tensor<i32>\n"
+			"    %%b = stablehlo.tanh %%a : tensor<f32>\n"
+			"    stablehlo.return %%j, %%b : tensor<i32>, tensor<f32>\n   }\n"
+			"  return %%w#1 : tensor<f32>\n}\n}\n",
+			cases[i].start, cases[i].limit, cases[i].test);
+		planned x;
+		planned_read(&x, text.p);
+		program *p;
+		diag d = {0};
+		x.m->trip_count = cases[i].given;
+		ck_assert_int_eq(program_new(x.m, &x.rules, READ_AS_XLA, &p, &d), ST_OK);
+		const node *n = find(p, OP_WHILE);
+		ck_assert(!n->trips_known);
+		ck_assert_int_eq(n->trips, cases[i].trips);
+		ck_assert_int_eq(n->trips_bounded, cases[i].bounded);
+		program_free(p);
+		planned_release(&x);
+		strbuf_release(&text);
+	}
+}
+END_TEST
+
 /* An inner loop that starts and ends with numbers that the outer one carries along, one of them
  * computed. */
 static const char carried[] =
@@ -287,6 +338,7 @@ int main(void)
 {
 	TCase *tc = tcase_create("program");
 	tcase_add_test(tc, trip_counts);
+	tcase_add_test(tc, trip_bounds);
 	tcase_add_test(tc, carried_trip_counts);
 	tcase_add_test(tc, broadcasts_without_new_elements);
 	tcase_add_test(tc, edges_share_a_pval);

@@ -133,10 +133,10 @@ START_TEST(test_tails)
 }
 END_TEST
 
-/* Both ways at 0.8 of the memory's rate, and what is packed into words besides. */
+/* Both ways at the strided rate, and what is packed into words besides. */
 START_TEST(test_reorders)
 {
-	device dev = {.memory_bytes_s = 1000000000};
+	device dev = {.memory_bytes_s = 1000000000, .strided_rate_ppm = 800000};
 	ck_assert_int_eq(reorder_time_ns(&dev, 800, 16), 2000);
 	dev.reorder_elements_s = 1000000000;
 	ck_assert_int_eq(reorder_time_ns(&dev, 800, 32), 2000);
@@ -168,6 +168,9 @@ START_TEST(test_kernel_around_a_contraction)
 	k.fused = true;
 	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 10000);
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 10800);
+	k.several = true; /* three fifths of the shorter */
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 12400);
+	k.several = false;
 	k.matmul_ns = 1000;
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
 	k.vector_ns = 2000;

@@ -67,7 +67,14 @@ export function warnings(s: Strategy): Warning[] {
 	if (s.search.interrupted) out.push({ text: "The search was ended early: this is the best until then." });
 	for (const u of s.unsupported) out.push({ text: `${u.op} has no sharding rule: shardings stop there.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)} of operands and results` });
 	for (const u of s.runs_whole ?? []) out.push({ text: `${u.op} runs on whole operands, which are gathered around it.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)}` });
-	for (const u of s.cost.uncounted_loops ?? []) out.push({ text: u.trips > 1 ? `The loop at ${u.location} counts ${count(u.trips)} times, as the request says.` : `The loop at ${u.location} counts once: its trip count is not known.`, more: u.trips > 1 ? "" : "trip_count in a request gives it" });
+	for (const u of s.cost.uncounted_loops ?? [])
+		out.push(
+			u.by === "bound"
+				? { text: `The loop at ${u.location} counts ${count(u.trips)} times, the bound of its counter: it may end early.`, more: "trip_count in a request gives another number" }
+				: u.trips > 1
+					? { text: `The loop at ${u.location} counts ${count(u.trips)} times, as the request says.`, more: "" }
+					: { text: `The loop at ${u.location} counts once: its trip count is not known.`, more: "trip_count in a request gives it" },
+		);
 	const whole = groupsOf(s).filter(g => g.cuts && !g.cuts.flat().length && g.local * g.count > s.memory_limit_bytes / 100);
 	for (const g of whole) out.push({ text: `${g.name}${g.count > 1 ? ` (×${count(g.count)})` : ""} is whole on every device: ${bytes(g.local * g.count)} of each.` });
 	if (!s.cost.alias_bytes && s.rows.some(a => a.role === "state"))

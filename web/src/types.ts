@@ -56,7 +56,7 @@ export interface Cost {
 	runtime_ns: number; compute_ns: number; communication_ns: number; exposed_communication_ns: number; peak_bytes: number;
 	argument_bytes: number; output_bytes: number; alias_bytes: number; temporary_bytes: number; flops_per_device: number;
 	collectives: Record<string, Collective>;
-	uncounted_loops?: { location: string; count: number; trips: number }[];
+	uncounted_loops?: { location: string; count: number; trips: number; by: "request" | "bound" | "unknown" }[];
 }
 
 export interface Incumbent { evaluation: number; seconds: number; runtime_ns: number; peak_bytes: number; fits?: boolean }
