@@ -381,7 +381,7 @@ static void set_trips(compiler *c, op_id o, node_id n)
 	if (x->trips_known)
 		return;
 	x->trips_bounded = while_bound(c->m, o, &bound);
-	x->trips = x->trips_bounded ? MIN(given ? given : bound, bound) : MAX(given, 1);
+	x->trips = given ? given : x->trips_bounded ? bound : 1;
 }
 
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)

@@ -106,8 +106,8 @@ typedef struct node {
 	node_id end;             /* first node after this one's subtree (own id + 1 without a body) */
 	uint16_t region;         /* which region of the parent this node is in */
 	uint16_t n_tensors_used; /* slots whose value has rank > 0 */
-	int64_t trips; /* NODE_REGION of a while: known trip count; else module.trip_count, at most the
-	                  bound, or where that is not given the bound, or 1; 1 when not a loop */
+	int64_t trips; /* NODE_REGION of a while: known trip count; else module.trip_count, or where
+	                  that is not given the bound, or 1; 1 when not a loop */
 	bool trips_known;
 	bool trips_bounded;       /* not known, but the most that the loop's counter allows */
 	bool elementwise;         /* Shardy's test, for the aggressive strategy */

@@ -72,7 +72,7 @@ START_TEST(trip_counts)
 END_TEST
 
 /* A loop that may end early, or begins at an argument, counts to the bound of its counter, or to
- * what is given, if that is less; to no bound that is there to say that there is none. */
+ * what is given; to no bound that is there to say that there is none. */
 START_TEST(trip_bounds)
 {
 	static const struct {
@@ -82,7 +82,7 @@ START_TEST(trip_bounds)
 	} cases[] = {
 		{"%c", "40", "%both", 0, 40, true},
 		{"%c", "40", "%both", 7, 7, true},
-		{"%c", "40", "%both", 90, 40, true},
+		{"%c", "40", "%both", 90, 90, true},
 		{"%n", "40", "%p", 0, 40, true},
 		{"%c", "40", "%q", 0, 1, false},
 		{"%c", "40", "%q", 7, 7, false},
