@@ -42,7 +42,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     apply           how XLA will get the plan: "annotate", "exact" or "auto"; see plan.fn. Default: the tool's
     compiler_options  "best": try the options of the device's compiler that its profile has; plan.compiler_options are those the plan gains by
     alternatives    so many plans besides the answer that do something else: plan.alternatives
-    trip_count      iterations of loops whose number the program does not say, as of decoding until all have ended; they count to the bound of their counter otherwise, once where there is none
+    trip_count      iterations of loops whose number the program does not say, as of decoding; default: their counter's bound, or 1
     uncertainty_ppm  of costs, in millionths: among plans this near to the cheapest the simplest is the answer. 0: the cheapest; default: the tool's
     priors          "store": tactics that won in the daemon's store are tried first; "uniform". Default: the tool's
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
