@@ -499,8 +499,8 @@ START_TEST(test_inner_loops_go_first)
 }
 END_TEST
 
-/* A loop keeps what it reads most of, whatever comes first: of two weights the larger one. What it
- * keeps leaves no room to fetch the other one ahead. */
+/* A loop keeps what it reads most of, whatever comes first: of two weights the larger one, which
+ * leaves no room for the other. */
 START_TEST(test_loops_keep_what_they_read_most_of)
 {
 	for (int room = 0; room < 2; room++) {
