@@ -33,6 +33,9 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 			s->ops[o->root].ends_tile;
 	if (from->class != CLASS_ELEMENTWISE)
 		return false;
+	if (o->work != UINT32_MAX && work_at(s, o)->takes_no_work && from->work != UINT32_MAX &&
+		!work_at(s, from)->spread)
+		return false;
 	switch (o->class) {
 	case CLASS_ELEMENTWISE:
 	case CLASS_REDUCE: return true;

@@ -589,7 +589,8 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 		so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
-	return !w->transpose && !w->spread && !w->slice_bytes && !is_summed_up(s, o);
+	return !w->transpose && !w->spread && !w->slice_bytes && !w->takes_no_work &&
+		!is_summed_up(s, o);
 }
 
 /* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or

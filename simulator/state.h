@@ -32,16 +32,17 @@ typedef struct work_entry {
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
-	bool spread;       /* made from little */
-	bool products;     /* dot or dot_general */
-	bool windows;      /* reduces windows of few elements */
-	bool few_features; /* convolutions: their kernel, or its gradient, is of so few features that
-	                      they share a tile */
-	bool split_rows;   /* matmuls: as op_work */
-	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
-	bool moves;        /* as op_work; selections, too */
-	bool streams;      /* of CLASS_OTHER: its values pass through the vector unit */
-	uint8_t step;      /* STEP_ */
+	bool spread;        /* made from little */
+	bool products;      /* dot or dot_general */
+	bool windows;       /* reduces windows of few elements */
+	bool few_features;  /* convolutions: their kernel, or its gradient, is of so few features that
+	                       they share a tile */
+	bool split_rows;    /* matmuls: as op_work */
+	bool rounds;        /* matmuls: operands in float32 are rounded to bfloat16 */
+	bool moves;         /* as op_work; selections, too */
+	bool takes_no_work; /* what it moves is worked out in other kernels, never in its own */
+	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */
+	uint8_t step;       /* STEP_ */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
 	int64_t results;        /* matmuls: elements */

@@ -65,6 +65,7 @@ void evaluator_free(evaluator *ev)
 	vec_release(&ev->actions);
 	vec_release(&ev->expanded);
 	vec_release(&ev->sites);
+	vec_release(&ev->held);
 	arena_release(&ev->mem);
 	free(ev);
 }
@@ -143,6 +144,7 @@ bool evaluator_decide(evaluator *ev, const action *a)
 	if (ev->depth == MAX_PLAN)
 		return false;
 	ev->priority = FIRST_AXES;
+	ev->held.n = 0;
 	bool done = is_folded(ev) && decide_folded(ev, a);
 	if (!is_folded(ev))
 		done = state_decide(ev->on[WHOLE], a);
@@ -160,6 +162,7 @@ void evaluator_undo(evaluator *ev, uint32_t depth)
 	if (depth >= ev->depth)
 		return;
 	ev->priority = FIRST_AXES;
+	ev->held.n = 0;
 	if (ev->uneven_from != ID_NONE && depth <= ev->uneven_from)
 		ev->uneven_from = ID_NONE;
 	ev->depth = depth;

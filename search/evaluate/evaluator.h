@@ -67,6 +67,7 @@ struct evaluator {
 	VEC(folded_action) actions;
 	VEC(action_target) expanded;
 	VEC(pval_id) sites; /* constrained values */
+	VEC(pval_id) held;  /* values that the last replay of this path holds to what the path led to */
 };
 
 static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
@@ -121,8 +122,12 @@ uint32_t target_index(const evaluator *ev, bool inner, uint32_t target);
 sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into);
 sharding_id export_sharding(
 	evaluator *ev, pval_id v, sharding_table *into); /* the same of a constrained value */
+/* Of a value that a replay holds: its axes, closed, before anything else propagates. */
+sharding_id export_held(evaluator *ev, pval_id v, sharding_table *into);
 /* Into ev->sites: the constrained values, each once, in the order of the decisions. */
 void list_sites(evaluator *ev);
+/* Into ev->sites, behind them: values that the last replay holds, those of all layers. */
+void list_held(evaluator *ev);
 static inline pval_id present_value(const evaluator *ev, pval_id v)
 {
 	return is_folded(ev) ? ev->fold->val_of[v] : v;

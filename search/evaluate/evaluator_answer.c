@@ -38,6 +38,17 @@ sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 	return sharding_intern(into, &e);
 }
 
+sharding_id export_held(evaluator *ev, pval_id v, sharding_table *into)
+{
+	sharding_edit e;
+	sharding_id id = state_shardings(present(ev))[v];
+	if (id == SHARDING_NONE)
+		return sharding_pin(into, ev->pb->mesh, id,
+			pval_type(ev->fold && is_folded(ev) ? ev->fold->p : ev->pb->p, v)->rank, -1);
+	sharding_to_edit(ev->t, id, &e);
+	return sharding_pin(into, ev->pb->mesh, sharding_intern(into, &e), e.rank, -1);
+}
+
 static uint32_t present_arg(const evaluator *ev, uint32_t arg)
 {
 	return is_folded(ev) ? ev->fold->arg_of[arg] : arg;
@@ -92,13 +103,30 @@ const uint32_t *evaluator_sites(evaluator *ev, uint32_t at, arena *mem, uint32_t
 	return list;
 }
 
+void list_held(evaluator *ev)
+{
+	uint32_t sites = ev->sites.n;
+	for (pval_id v = 0; v < ev->pb->p->vals.n && ev->held.n; v++) {
+		bool held = false, known = false;
+		for (uint32_t i = 0; i < ev->held.n && !held; i++)
+			held = ev->held.p[i] == present_value(ev, v);
+		for (uint32_t i = 0; i < sites && held && !known; i++)
+			known = ev->sites.p[i] == v;
+		if (held && !known && problem_is_site(ev->pb, v))
+			vec_push(&ev->sites, v);
+	}
+}
+
 static void export_constraints(evaluator *ev, strategy *out)
 {
 	const problem *pb = ev->pb;
 	list_sites(ev);
+	uint32_t decided = ev->sites.n;
+	list_held(ev);
 	out->constraints = arena_zarray(&out->mem, strategy_constraint, ev->sites.n + 1);
 	for (uint32_t i = 0; i < ev->sites.n; i++) {
 		pval_id v = ev->sites.p[i];
+		sharding_table *t = pb->m->shardings;
 		value_id value = pb->p->vals.p[v].value;
 		op_id o = value_def(pb->m, value);
 		strbuf where = {0};
@@ -107,7 +135,8 @@ static void export_constraints(evaluator *ev, strategy *out)
 			.location = {arena_strdup(&out->mem, where.p ? where.p : "", where.n), where.n},
 			.op = pb->site_op[o],
 			.result = value - op_at(pb->m, o)->results,
-			.sharding = export_sharding(ev, present_value(ev, v), pb->m->shardings)};
+			.sharding = i < decided ? export_sharding(ev, present_value(ev, v), t)
+									: export_held(ev, present_value(ev, v), t)};
 		strbuf_release(&where);
 	}
 }

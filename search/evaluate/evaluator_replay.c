@@ -2,6 +2,8 @@
  * arguments got until that holds. On the folded program where its layers come out alike. */
 #include "search/evaluate/evaluator.h"
 
+#include <stdlib.h>
+
 /* A program to replay on; arguments and results are its own. */
 typedef struct stage {
 	const program *p;
@@ -27,11 +29,17 @@ static void annotate_sites(evaluator *ev, const stage *st)
 {
 	if (!st->folded) {
 		list_sites(ev);
-		for (uint32_t i = 0; i < ev->sites.n; i++)
+		uint32_t decided = ev->sites.n;
+		list_held(ev);
+		for (uint32_t i = 0; i < ev->sites.n; i++) {
+			pval_id own = present_value(ev, ev->sites.p[i]);
 			propagation_set(st->prop, ev->sites.p[i],
-				export_sharding(ev, present_value(ev, ev->sites.p[i]), ev->t));
+				i < decided ? export_sharding(ev, own, ev->t) : export_held(ev, own, ev->t));
+		}
 		return;
 	}
+	for (uint32_t i = 0; i < ev->held.n; i++)
+		propagation_set(st->prop, ev->held.p[i], export_held(ev, ev->held.p[i], ev->t));
 	for (uint32_t i = 0; i < ev->depth; i++) {
 		const action_target *targets;
 		uint32_t n =
@@ -157,6 +165,74 @@ static void replay(evaluator *ev, cost *out, bool *allowed)
 	}
 }
 
+/* The first value of the stage that a constraint can hold and that came out otherwise than where
+ * the path led; ID_NONE. whole: for each value of the program that the path is on, one of the whole
+ * program. */
+static pval_id first_lost(evaluator *ev, const stage *st, const pval_id *whole)
+{
+	const sharding_id *at = propagation_shardings(st->prop), *state = state_shardings(present(ev));
+	for (pval_id v = 0; v < st->p->vals.n; v++) {
+		pval_id own = st->folded ? v : present_value(ev, v);
+		if (own == ID_NONE || whole[own] == ID_NONE || sharding_same_axes(ev->t, at[v], state[own]))
+			continue;
+		bool held = false;
+		for (uint32_t i = 0; i < ev->held.n && !held; i++)
+			held = ev->held.p[i] == own;
+		if (!held)
+			return own;
+	}
+	return ID_NONE;
+}
+
+static pval_id *list_holdable(evaluator *ev)
+{
+	uint32_t n = (is_folded(ev) ? ev->fold->p : ev->pb->p)->vals.n;
+	pval_id *whole = xmalloc((n + 1) * sizeof *whole);
+	for (pval_id v = 0; v < n; v++)
+		whole[v] = ID_NONE;
+	for (pval_id v = 0; v < ev->pb->p->vals.n; v++) {
+		pval_id own = present_value(ev, v);
+		if (own != ID_NONE && whole[own] == ID_NONE && problem_is_site(ev->pb, v))
+			whole[own] = v;
+	}
+	return whole;
+}
+
+/* What is written for one device may hold any value to what decisions led to, whatever their order
+ * said of it that annotations of arguments cannot say. So, as long as a replay is worse than the
+ * state, the first value that came out otherwise is constrained. */
+static void hold(evaluator *ev, const goal *g, cost *out, bool *allowed)
+{
+	cost planned, c;
+	bool c_allowed;
+	evaluator_rate(ev, &planned);
+	int64_t wanted = plan_energy(g, &planned);
+	wanted += wanted / HELD_PART;
+	if (*allowed && plan_energy(g, out) <= wanted)
+		return;
+	pval_id *whole = list_holdable(ev);
+	uint32_t best = 0;
+	if (ev->priority == FIRST_AXES && state_priorities_differ(present(ev)))
+		replay(ev, &c, &c_allowed); /* the last one was the other way */
+	for (uint32_t i = 0; i < MOST_HELD; i++) {
+		stage st = stage_on(ev, is_folded(ev) ? FOLDED : WHOLE);
+		pval_id lost = first_lost(ev, &st, whole);
+		if (lost == ID_NONE)
+			break;
+		vec_push(&ev->held, lost);
+		replay(ev, &c, &c_allowed);
+		if (c_allowed && (!*allowed || score_less(score_of(g, &c), score_of(g, out)))) {
+			*out = c;
+			*allowed = true;
+			best = ev->held.n;
+			if (plan_energy(g, out) <= wanted)
+				break;
+		}
+	}
+	ev->held.n = best;
+	free(whole);
+}
+
 /* A dim that got an axis by propagation and another one by a later decision can say only one of the
  * two steps: with the first the later axis comes too early, with the last its own earlier ones come
  * late. Which is nearer to what was decided differs. */
@@ -165,15 +241,17 @@ void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed)
 	cost last;
 	bool last_allowed;
 	ev->priority = FIRST_AXES;
+	ev->held.n = 0;
 	replay(ev, out, allowed);
-	if (!state_priorities_differ(present(ev)))
-		return;
-	ev->priority = LAST_AXES;
-	replay(ev, &last, &last_allowed);
-	if (last_allowed && (!*allowed || score_less(score_of(g, &last), score_of(g, out)))) {
-		*out = last;
-		*allowed = true;
-	} else {
-		ev->priority = FIRST_AXES;
+	if (state_priorities_differ(present(ev))) {
+		ev->priority = LAST_AXES;
+		replay(ev, &last, &last_allowed);
+		if (last_allowed && (!*allowed || score_less(score_of(g, &last), score_of(g, out)))) {
+			*out = last;
+			*allowed = true;
+		} else {
+			ev->priority = FIRST_AXES;
+		}
 	}
+	hold(ev, g, out, allowed);
 }

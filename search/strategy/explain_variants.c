@@ -203,11 +203,15 @@ status explain_plan(explainer *x, module *m)
 	cost c;
 	bool allowed;
 	const strategy *s = x->s;
-	uint32_t decided = 0;
-	bool usable = s->n_actions;
+	bool usable = s->n_actions, *decided = arena_zarray(&x->mem, bool, s->n_constraints + 1);
+	for (uint32_t i = 0; i < s->n_actions; i++)
+		for (uint32_t k = 0; k < s->actions[i].n_sites; k++)
+			decided[s->actions[i].sites[k]] = true;
 	x->site = arena_array(&x->mem, pval_id, s->n_constraints + 1);
 	for (uint32_t i = 0; i < s->n_constraints; i++) {
 		action_target given = {ID_NONE, 0};
+		if (!decided[i]) /* a replay holds it, which costs as much or is not this plan's */
+			continue;
 		x->site[i] = given.arg = str_equal(s->constraints[i].function, STR("main"))
 			? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result)
 			: ID_NONE;
@@ -215,11 +219,9 @@ status explain_plan(explainer *x, module *m)
 		if (usable)
 			problem_give_sites(&x->pb, &given, 1);
 	}
-	for (uint32_t i = 0; i < s->n_actions && usable; i++) {
-		decided += s->actions[i].n_sites;
+	for (uint32_t i = 0; i < s->n_actions && usable; i++)
 		usable = s->actions[i].n_sites || s->actions[i].n_members;
-	}
-	if (!usable || decided < s->n_constraints)
+	if (!usable)
 		return ST_OK;
 	uint32_t steps = 0;
 	for (uint32_t i = 0; i < s->n_actions; i++) {

@@ -85,6 +85,51 @@ static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 	strbuf_release(&w.behind);
 }
 
+/* Is it of a decision? Those have their own rows. */
+static bool is_decided(const cJSON *document, int constraint)
+{
+	for (const cJSON *a = first_of(document, "actions"); a; a = a->next)
+		for (const cJSON *i = first_of(a, "constraints"); i; i = i->next)
+			if (i->valueint == constraint)
+				return true;
+	return false;
+}
+
+static bool is_alike(const cJSON *a, const cJSON *b)
+{
+	return !strcmp(text_of(a, "location"), text_of(b, "location")) &&
+		cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, "sharding"),
+			cJSON_GetObjectItemCaseSensitive(b, "sharding"), true);
+}
+
+/* Inner values that are constrained and that no decision names; those of all layers in one row. */
+static void held_table(const cJSON *document, strbuf *out)
+{
+	VEC(const cJSON *) held = {0};
+	int number = 0;
+	for (const cJSON *c = first_of(document, "constraints"); c; c = c->next)
+		if (!is_decided(document, number++))
+			vec_push(&held, c);
+	if (held.n)
+		report_title(out,
+			"HELD (inner values, as the decisions left them; shardings of arguments cannot say "
+		    "it)");
+	for (uint32_t i = 0; i < held.n; i++) {
+		uint32_t n = 1;
+		if (!held.p[i])
+			continue;
+		for (uint32_t k = i + 1; k < held.n; k++)
+			if (held.p[k] && is_alike(held.p[i], held.p[k])) {
+				held.p[k] = NULL;
+				n++;
+			}
+		strbuf_printf(out, "  %5u  %-44s ", n, text_of(held.p[i], "location"));
+		report_sharding(cJSON_GetObjectItemCaseSensitive(held.p[i], "sharding"), out);
+		strbuf_putc(out, '\n');
+	}
+	vec_release(&held);
+}
+
 static void collective_row(
 	strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
 {
@@ -306,6 +351,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	compiler_options_lines(document, out);
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
+	held_table(document, out);
 	report_title(out, collectives_title);
 	bool any = false;
 	for (const cJSON *c = first_of(cost_json, "collectives"); c; c = c->next)

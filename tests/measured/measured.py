@@ -254,7 +254,7 @@ def llama_shape(row, sequence=2048, **rest):
 
 def maxtext():
     print("## MaxText on TPU\n")
-    out, pairs, sliced = [], [], []
+    out, pairs, hidden, sliced = [], [], [], []
     for row in rows_of("maxtext.csv"):
         chips = row["slices"] * row["fsdp"] * row["tensor"]
         shape = llama_shape(row)
@@ -262,13 +262,16 @@ def maxtext():
         model, measured = cost["runtime_ns"] / 1e9, model_flops(row, shape) / chips / row["tflops"] / 1e12
         usable = profile_of(row["device"])["usable_bytes"]["value"]
         out.append([row["name"], row["device"], chips, row["slices"], row["tensor"], row["remat"], row["tflops"], "%.2f" % measured, "%.2f" % model,
-                    percent(error(model, measured)), "%.1f" % (cost["peak_bytes"] / 2**30), "yes" if cost["peak_bytes"] <= usable else "NO"])
+                    percent(error(model, measured)), percent(error(cost["compute_ns"] / 1e9, measured)), "%.1f" % (cost["peak_bytes"] / 2**30),
+                    "yes" if cost["peak_bytes"] <= usable else "NO"])
         if row["slices"] == 1:
             pairs.append((model, measured))
+            hidden.append((cost["compute_ns"] / 1e9, measured))
         if (row["name"], row["device"]) == ("16B", "tpu-v5e"):
             sliced.append((model, measured))
-    table(["model", "device", "chips", "slices", "tensor", "remat", "TFLOP/s per chip", "measured s", "model s", "error", "peak GiB", "fits"], out)
+    table(["model", "device", "chips", "slices", "tensor", "remat", "TFLOP/s per chip", "measured s", "model s", "error", "computing alone", "peak GiB", "fits"], out)
     goal("step time, %d rows of one slice, mean absolute error" % len(pairs), "%.1f%%" % (100 * mape(pairs)), "goal 20%", mape(pairs) <= 0.2)
+    print("computing alone, all collectives hidden: %.1f%%" % (100 * mape(hidden)))
     rising = all(a[0] <= 1.001 * b[0] for a, b in zip(sliced, sliced[1:]))
     goal("more slices of 16B never make a step shorter, to 0.1%", "yes" if rising else "no", "goal yes", rising)
     print("32 slices to one, 16B: measured %+.1f%%, model %+.1f%%\n" % tuple(100 * error(sliced[-1][i], sliced[0][i]) for i in (1, 0)))

@@ -186,8 +186,8 @@ START_TEST(test_scatters_of_windows_are_loops)
 }
 END_TEST
 
-/* Slices that leave places out are kernels of their own on TPU, what they read is written first;
- * slices of one stretch are read as they are made, as all are on other devices. */
+/* Slices that leave places out are kernels of their own on TPU; slices of one stretch are read in
+ * the kernel that works with them, as all are on other devices. */
 #define SCAN_STEP(device, first, second) \
 	compute_ns(device, APPLY_EXACT, "%x: tensor<4x1024x1024xf32>", "tensor<4x512x1024xf32>", \
 		"%y = stablehlo.negate %x : tensor<4x1024x1024xf32>\n" \
@@ -211,13 +211,45 @@ START_TEST(test_what_skips_is_a_kernel)
 {
 	static const char *const tpu[] = {"tpu-v5e", "tpu-v5p", "tpu-v6e"};
 	for (uint32_t i = 0; i < COUNT_OF(tpu); i++) {
-		ck_assert_int_gt(2 * SCAN_STEP(tpu[i], "0:1024:2", "1:1024:2"),
-			3 * SCAN_STEP(tpu[i], "0:512", "512:1024"));
-		ck_assert_int_gt(2 * PADDED(tpu[i], "1", "0"), 3 * PADDED(tpu[i], "0", "1023"));
+		ck_assert_int_gt(10 * SCAN_STEP(tpu[i], "0:1024:2", "1:1024:2"),
+			12 * SCAN_STEP(tpu[i], "0:512", "512:1024"));
+		ck_assert_int_gt(10 * PADDED(tpu[i], "1", "0"), 12 * PADDED(tpu[i], "0", "1023"));
 	}
 	ck_assert_int_eq(
 		SCAN_STEP("h100", "0:1024:2", "1:1024:2"), SCAN_STEP("h100", "0:512", "512:1024"));
 	ck_assert_int_eq(PADDED("h100", "1", "0"), PADDED("h100", "0", "1023"));
+}
+END_TEST
+
+/* Slices, pads and their like take no work into their kernels on TPU: what they move is written
+ * once, whoever reads it. */
+#define ALL "tensor<4x1024x1024xf32>"
+#define HALF "tensor<4x512x1024xf32>"
+#define EDGE "tensor<4x1x1024xf32>"
+#define MADE_APART(device, args, results, body) compute_ns(device, APPLY_EXACT, args, results, body)
+#define TANH(x) "%y = stablehlo.tanh %" x " : " ALL "\n"
+#define CUT(to, from, until, type) \
+	"%" to " = stablehlo.slice %y [0:4, " from ":" until ", 0:1024] : (" ALL ") -> " type "\n"
+
+START_TEST(test_moves_take_no_work)
+{
+	static const char *const tpu[] = {"tpu-v5e", "tpu-v5p", "tpu-v6e"};
+	for (uint32_t i = 0; i < COUNT_OF(tpu); i++) {
+		int64_t alone = MADE_APART(tpu[i], "%x: " ALL, ALL, TANH("x") "return %y : " ALL),
+				halves = MADE_APART(tpu[i], "%x: " ALL, HALF,
+					TANH("x") CUT("a", "0", "512", HALF) CUT("b", "512", "1024",
+						HALF) "%z = stablehlo.multiply %a, %b : " HALF "\nreturn %z : " HALF),
+				edges = MADE_APART(tpu[i], "%x: " ALL, ALL ", " EDGE ", " EDGE,
+					TANH("x") CUT("a", "0", "1", EDGE) CUT(
+						"b", "1023", "1024", EDGE) "return %y, %a, %b : " ALL ", " EDGE ", " EDGE),
+				joined = MADE_APART(tpu[i], "%x: " ALL ", %w: " ALL, "tensor<4x2048x1024xf32>",
+					TANH("x") "%v = stablehlo.negate %w : " ALL "\n"
+							  "%z = stablehlo.concatenate %y, %v, dim = 1 : (" ALL ", " ALL
+							  ") -> tensor<4x2048x1024xf32>\nreturn %z : tensor<4x2048x1024xf32>");
+		ck_assert_int_gt(halves, alone);
+		ck_assert_int_lt(10 * edges, 12 * alone);
+		ck_assert_int_gt(joined, 2 * alone);
+	}
 }
 END_TEST
 
@@ -226,7 +258,7 @@ static void add_tests(TCase *t)
 	const TTest *tests[] = {test_weights_by_heads, test_what_is_summed_up_is_not_alone,
 		test_taps_are_read_once, test_windows_take_what_their_results_take,
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
-		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel};
+		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel, test_moves_take_no_work};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }
