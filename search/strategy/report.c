@@ -113,7 +113,7 @@ static void held_table(const cJSON *document, strbuf *out)
 	if (held.n)
 		report_title(out,
 			"HELD (inner values, as the decisions left them; shardings of arguments cannot say "
-		    "it)");
+			"it)");
 	for (uint32_t i = 0; i < held.n; i++) {
 		uint32_t n = 1;
 		if (!held.p[i])

@@ -228,7 +228,7 @@ END_TEST
 #define EDGE "tensor<4x1x1024xf32>"
 #define MADE_APART(device, args, results, body) compute_ns(device, APPLY_EXACT, args, results, body)
 #define TANH(x) "%y = stablehlo.tanh %" x " : " ALL "\n"
-#define CUT(to, from, until, type) \
+#define STRETCH(to, from, until, type) \
 	"%" to " = stablehlo.slice %y [0:4, " from ":" until ", 0:1024] : (" ALL ") -> " type "\n"
 
 START_TEST(test_moves_take_no_work)
@@ -237,10 +237,10 @@ START_TEST(test_moves_take_no_work)
 	for (uint32_t i = 0; i < COUNT_OF(tpu); i++) {
 		int64_t alone = MADE_APART(tpu[i], "%x: " ALL, ALL, TANH("x") "return %y : " ALL),
 				halves = MADE_APART(tpu[i], "%x: " ALL, HALF,
-					TANH("x") CUT("a", "0", "512", HALF) CUT("b", "512", "1024",
+					TANH("x") STRETCH("a", "0", "512", HALF) STRETCH("b", "512", "1024",
 						HALF) "%z = stablehlo.multiply %a, %b : " HALF "\nreturn %z : " HALF),
 				edges = MADE_APART(tpu[i], "%x: " ALL, ALL ", " EDGE ", " EDGE,
-					TANH("x") CUT("a", "0", "1", EDGE) CUT(
+					TANH("x") STRETCH("a", "0", "1", EDGE) STRETCH(
 						"b", "1023", "1024", EDGE) "return %y, %a, %b : " ALL ", " EDGE ", " EDGE),
 				joined = MADE_APART(tpu[i], "%x: " ALL ", %w: " ALL, "tensor<4x2048x1024xf32>",
 					TANH("x") "%v = stablehlo.negate %w : " ALL "\n"
