@@ -243,8 +243,8 @@ static uint8_t class_of(const node *n, const op_work *w)
 enum { LOOP_KERNEL_NS = 1220 /* libtpu 0.0.51, kernels of single rows; v5e, v5p and v6e alike */ };
 enum { FEW_TAPS = 64 }; /* sums over all that is before a place are other kernels */
 
-/* libtpu 0.0.51: of 10,772 slices, pads and dynamic slices in the kernels of 80 programs none reads
- * what another op of its kernel works out, though 5,000 are read there; a concatenation is pads. */
+/* libtpu 0.0.51: of 10,772 slices, pads and dynamic slices in the kernels of 69 programs none reads
+ * an elementwise op of its kernel; 215 read a pad, 200 a custom call. A concatenation is pads. */
 static bool takes_no_work(uint16_t kind)
 {
 	return kind == OP_SLICE || kind == OP_DYNAMIC_SLICE || kind == OP_PAD || kind == OP_REVERSE ||

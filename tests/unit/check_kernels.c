@@ -226,7 +226,6 @@ END_TEST
 #define ALL "tensor<4x1024x1024xf32>"
 #define HALF "tensor<4x512x1024xf32>"
 #define EDGE "tensor<4x1x1024xf32>"
-#define MADE_APART(device, args, results, body) compute_ns(device, APPLY_EXACT, args, results, body)
 #define TANH(x) "%y = stablehlo.tanh %" x " : " ALL "\n"
 #define STRETCH(to, from, until, type) \
 	"%" to " = stablehlo.slice %y [0:4, " from ":" until ", 0:1024] : (" ALL ") -> " type "\n"
@@ -235,14 +234,16 @@ START_TEST(test_moves_take_no_work)
 {
 	static const char *const tpu[] = {"tpu-v5e", "tpu-v5p", "tpu-v6e"};
 	for (uint32_t i = 0; i < COUNT_OF(tpu); i++) {
-		int64_t alone = MADE_APART(tpu[i], "%x: " ALL, ALL, TANH("x") "return %y : " ALL),
-				halves = MADE_APART(tpu[i], "%x: " ALL, HALF,
+		int64_t alone =
+					compute_ns(tpu[i], APPLY_EXACT, "%x: " ALL, ALL, TANH("x") "return %y : " ALL),
+				halves = compute_ns(tpu[i], APPLY_EXACT, "%x: " ALL, HALF,
 					TANH("x") STRETCH("a", "0", "512", HALF) STRETCH("b", "512", "1024",
 						HALF) "%z = stablehlo.multiply %a, %b : " HALF "\nreturn %z : " HALF),
-				edges = MADE_APART(tpu[i], "%x: " ALL, ALL ", " EDGE ", " EDGE,
+				edges = compute_ns(tpu[i], APPLY_EXACT, "%x: " ALL, ALL ", " EDGE ", " EDGE,
 					TANH("x") STRETCH("a", "0", "1", EDGE) STRETCH(
 						"b", "1023", "1024", EDGE) "return %y, %a, %b : " ALL ", " EDGE ", " EDGE),
-				joined = MADE_APART(tpu[i], "%x: " ALL ", %w: " ALL, "tensor<4x2048x1024xf32>",
+				joined = compute_ns(tpu[i], APPLY_EXACT, "%x: " ALL ", %w: " ALL,
+					"tensor<4x2048x1024xf32>",
 					TANH("x") "%v = stablehlo.negate %w : " ALL "\n"
 							  "%z = stablehlo.concatenate %y, %v, dim = 1 : (" ALL ", " ALL
 							  ") -> tensor<4x2048x1024xf32>\nreturn %z : tensor<4x2048x1024xf32>");
