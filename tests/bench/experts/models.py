@@ -60,6 +60,11 @@ TENSOR = {
     "masked_words": {"megatron": PLAIN},
     "distilled": {"megatron": PLAIN},
     "dictionary": {"codes": {r"'(read|bias)'\]$": -1, r"'written'\]$": -2}},
+    "sorted_experts": {"experts": {r"'experts'\]\['(gate|up|down)'\]$": -3},
+                       "experts_attention": {r"'[qkv]'\]$": -2, r"'attention'\]\['out'\]$": -3, r"'experts'\]\['(gate|up|down)'\]$": -3}},
+    "time_mix": {"megatron": {r"'[rkvgw]'\]$": -1, r"'time'\]\['out'\]$": -2, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "transcribed": {"megatron": PLAIN},
+    "bags": {"tables_rows": {r"'tables'": 0}, "tables_width": {r"'tables'": 1}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -70,6 +75,8 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "llama": OWN_HEAD, "lora": OWN_HEAD, "decode": OWN_HEAD, "encoder_decoder": OWN_HEAD,
              "contrastive": WORDS, "recurrent": WORDS, "remat": WORDS, "prefill": WORDS, "local_global": TIED,
              "masked_words": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
+             "sorted_experts": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
+             "time_mix": {"vocabulary": {r"^(params|opt).*'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
@@ -77,7 +84,9 @@ SEQUENCE, IMAGES = {"sequence": {r"^batch": 1}}, {"rows": {r"^batch": 1}}
 SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": SEQUENCE, "optax_step": SEQUENCE, "shard_map_step": SEQUENCE, "moe": SEQUENCE,
            "ssm": SEQUENCE, "llama": SEQUENCE, "lora": SEQUENCE, "encoder_decoder": SEQUENCE, "mixed_precision": SEQUENCE,
            "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
-           "policy": {"games": {r"^batch": 1}}, "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
+           "policy": {"games": {r"^batch": 1}}, "actor_critic": {"games": {r"^batch": 1}}, "squeezed": IMAGES, "transcribed": {"samples": {r"^batch\['samples'\]": 1}},
+           "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
+           "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
 
