@@ -183,9 +183,10 @@ typedef struct op_work {
 	                                         channel, and channels */
 	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,
 	   and those that follow each other in the last dim of what an index points to; row 0: indices
-	   point into all dims */
+	   point into all dims. rows > 0: an index points to a window of several dims, whose largest two
+	   lie in a tile, row in the lanes (libtpu 0.0.51: `windows` in tests/judged/kernels.py) */
 	struct op_rows {
-		int64_t elements, row;
+		int64_t elements, row, rows;
 		uint8_t elem;
 	} rows[2];
 	int64_t sorted_row, sorted_elements; /* > 0: a sort, or a top_k, along the last dim: its length,
@@ -266,6 +267,9 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* Rows of fewer elements than lanes, or no multiple of them, as gathers and scatters on TPU want
  * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
+/* Elements that pass through the vector unit of a TPU where windows of several dims lie so: whole
+ * tiles. Of all else those there are. */
+int64_t padded_rows_elements(const device *dev, const struct op_rows *r);
 /* Time to bring them into that order or back, where all else has them in an order that wastes less.
  */
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r);
@@ -375,6 +379,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "27"
+#define COST_MODEL_VERSION "28"
 
 #endif

@@ -141,14 +141,21 @@ static void note_rows(
 	const op_view *v, op_work *w, const uint32_t at[2], const char *dropped, const char *batching)
 {
 	const ir_type *table = slot_type(v, at[0]);
-	int64_t last = table ? (int64_t)table->rank - 1 : -1;
-	while (last >= 0 && (lists(v, dropped, last) || lists(v, batching, last)))
-		last--;
-	for (uint32_t i = 0; i < 2 && last >= 0; i++) {
+	int64_t last = 0, most = 1, next = 1;
+	for (uint32_t d = table ? table->rank : 0; d-- > 0;) {
+		if (lists(v, dropped, d) || lists(v, batching, d))
+			continue;
+		int64_t dim = local_dim(v, at[0], d);
+		last = last ? last : dim;
+		next = MAX(next, MIN(most, dim));
+		most = MAX(most, dim);
+	}
+	for (uint32_t i = 0; i < 2 && last; i++) {
 		const ir_type *ty = slot_type(v, at[i]);
-		w->rows[i].elements = local_elements(v, at[i]);
-		w->rows[i].row = local_dim(v, at[0], last);
-		w->rows[i].elem = ty ? ty->elem : table->elem;
+		w->rows[i] = (struct op_rows){.elements = local_elements(v, at[i]),
+			.row = next > 1 ? most : last,
+			.rows = next > 1 ? next : 0,
+			.elem = ty ? ty->elem : table->elem};
 	}
 }
 

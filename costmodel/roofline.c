@@ -212,7 +212,22 @@ int64_t padded_rows_bytes(const device *dev, const struct op_rows *r)
 		r->row % dev->tile_minor == 0 || r->elements / r->row < dev->tile_minor)
 		return 0;
 	int64_t elements = sat_mul(r->elements / r->row, padded(r->row, dev->tile_minor));
+	if (r->rows) { /* a tile of the next power of two rows */
+		int64_t rows = 1;
+		while (rows < r->rows && rows < dev->tile_second)
+			rows *= 2;
+		elements = sat_mul(elements / r->rows, padded(r->rows, rows));
+	}
 	return sat_mul(elements, elem_bits((enum elem)r->elem)) / 8;
+}
+
+int64_t padded_rows_elements(const device *dev, const struct op_rows *r)
+{
+	if (dev->target != TARGET_TPU || !r->rows || dev->tile_minor <= 1 ||
+		r->elements / r->row / r->rows < dev->tile_minor)
+		return r->elements;
+	return sat_mul(r->elements / r->row / r->rows,
+		sat_mul(padded(r->row, dev->tile_minor), padded(r->rows, dev->tile_second)));
 }
 
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
@@ -224,11 +239,15 @@ int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
 		: sat_add(t, time_of(sat_mul(bytes, 8) / bits, dev->reorder_elements_s, PPM));
 }
 
+/* libtpu 0.0.51, zeros of 65,536 x 512: 1.4 times the rate of other single kernels in float32, 1.2
+ * times in bfloat16, on v5e, v5p and v6e alike (`windows` in tests/judged/kernels.py). */
+enum { FILL_PPM = 1300000 };
+
 int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
 {
 	int64_t t = memory_time_ns(dev, bytes);
 	return dev->lone_elements_s
-		? MAX(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->lone_elements_s, PPM))
+		? MAX(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->lone_elements_s, FILL_PPM))
 		: t;
 }
 

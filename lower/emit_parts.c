@@ -169,6 +169,8 @@ value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size,
 value_id emit_summand(emitter *e, value_id v, axes l)
 {
 	const ir_type t = *value_type(e->m, v);
+	if (is_made_zero(e->m, v))
+		return v;
 	return emit_select(e,
 		emit_compare(e, "LT", spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t)),
 		v, emit_scalar_zero(e, v));

@@ -293,6 +293,7 @@ uint64_t halo_hash(const program *p, const node *n);
 /* A constant of one number, or a broadcast of one; of zeros. */
 bool is_splat_constant(const program *p, pval_id v);
 bool is_splat_zero(const program *p, pval_id v);
+bool is_made_zero(const module *m, value_id v); /* the same of a value of a module */
 /* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
 void scatter_find_onto(const program *p, node_id id, pval_id *onto);
 

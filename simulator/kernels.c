@@ -70,6 +70,19 @@ static int bits_of(const simulator *s, const lowered *l, lval_id v)
 	return s->vals[v].rounded ? bits / 2 : bits;
 }
 
+/* Work on what lies as windows of several dims do takes whole tiles. */
+static int64_t in_whole_tiles(const sim_op *o, int64_t n)
+{
+	return o->windows_work ? (int64_t)((__int128)n * o->windows_work / 1024) : n;
+}
+
+/* Does the value lie so, in tiles of fewer rows? */
+static bool lies_in_parts(const simulator *s, lval_id v)
+{
+	const sim_op *def = &s->ops[s->vals[v].def];
+	return def->windows_work > def->windows_stored && def->class != CLASS_REDUCE;
+}
+
 /* Returns the elements of so many bytes of a value. */
 static int64_t add_elements(
 	const simulator *s, const lowered *l, kernel *k, lval_id v, int64_t bytes)
@@ -78,6 +91,9 @@ static int64_t add_elements(
 	if (!s->dev.vector_bytes_s[0] || ty->kind != TYPE_TENSOR)
 		return 0;
 	int64_t elements = bytes * 8 / bits_of(s, l, v);
+	const sim_op *def = &s->ops[s->vals[v].def];
+	if (lies_in_parts(s, v))
+		elements = in_whole_tiles(def, elements) * 1024 / MAX(def->windows_stored, 1);
 	k->largest = MAX(k->largest, elements);
 	return elements;
 }
@@ -234,24 +250,52 @@ static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id
 		return;
 	}
 	const struct op_rows *table = &work_at(s, &s->ops[id])->rows[0];
-	int64_t bytes = MAX(v->bytes, padded_rows_bytes(&s->dev, table));
 	const ir_type *ty = type_get(l->p->m, l->vals.p[target].type);
-	if (bytes > most_on_chip(s, id))
-		k->apart_ns = sat_add(
-			k->apart_ns, sat_mul(n, fill_time_ns(&s->dev, bytes, elem_bits((enum elem)ty->elem))));
+	int bits = elem_bits((enum elem)ty->elem);
+	int64_t bytes = MAX(v->bytes, padded_rows_bytes(&s->dev, table));
+	bool windows = s->ops[id].windows_work;
+	if (windows)
+		bytes = sat_mul(v->bytes, s->ops[id].windows_work) / 1024;
+	if (windows || bytes > most_on_chip(s, id))
+		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, fill_time_ns(&s->dev, bytes, bits)));
+}
+
+/* Time to bring a value into the order in which windows lie, or back: its elements pass through the
+ * vector unit, and what does not fit on the chip is written. */
+static int64_t windows_copy_ns(const simulator *s, lop_id id, int64_t elements, int64_t stored)
+{
+	int64_t t = elements_time_ns(&s->dev, elements, false);
+	return stored > most_on_chip(s, id) ? sat_add(t, memory_time_ns(&s->dev, stored)) : t;
+}
+
+/* What lies as windows do is copied for those that want it otherwise. */
+static void leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n)
+{
+	lval_id v = l->ops.p[id].results;
+	k->apart_ns = sat_add(k->apart_ns,
+		sat_mul(n,
+			windows_copy_ns(s, id, l->vals.p[v].bytes * 8 / bits_of(s, l, v), s->vals[v].bytes)));
 }
 
 /* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
  * made: of what is read as long as there is room for more than that. */
-static void add_rows(const simulator *s, kernel *k, const work_entry *w, lop_id id, int64_t n)
+static void add_rows(
+	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n)
 {
 	const struct op_rows *read = w->in_place ? &w->rows[1] : &w->rows[0],
 						 *made = w->in_place ? &w->rows[0] : &w->rows[1];
 	int64_t most = w->in_place ? most_on_chip(s, id) : s->dev.on_chip_bytes / 8, ns = 0;
-	if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
-		ns = padded_rows_ns(&s->dev, read);
-	if (made->row && padded_rows_bytes(&s->dev, made) > most)
-		ns = sat_add(ns, padded_rows_ns(&s->dev, made));
+	if (w->windows_work) {
+		const lop *o = &l->ops.p[id];
+		lop_id def = s->vals[operand_at(l, o, w->in_place ? o->n_operands - 1 : 0)].def;
+		if (!s->ops[def].windows_work || s->ops[def].class == CLASS_REDUCE)
+			ns = windows_copy_ns(s, id, read->elements, padded_rows_bytes(&s->dev, read));
+	} else {
+		if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
+			ns = padded_rows_ns(&s->dev, read);
+		if (made->row && padded_rows_bytes(&s->dev, made) > most)
+			ns = padded_rows_ns(&s->dev, made) + ns;
+	}
 	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
 
@@ -483,18 +527,20 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			if (w->unfilled && o->n_operands == 2)
 				arrange_for_batch(s, l, k, o, w, n);
 		}
-		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
+		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, in_whole_tiles(so, w->vector_flops)));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
 		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
 			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
 		add_bytes(k, n, w->again_bytes);
 		if (w->rows[0].row || w->rows[1].row)
-			add_rows(s, k, w, id, n);
+			add_rows(s, l, k, w, id, n);
 	}
+	if (so->windows_end && so->mode != MODE_COPIED)
+		leave_windows(s, l, k, id, n);
 	if (o->nest) {
 		int64_t flops = sat_mul(n, s->nest_last[o->node].flops);
-		k->vector_flops = sat_add(k->vector_flops, flops);
+		k->vector_flops = sat_add(k->vector_flops, in_whole_tiles(so, flops));
 		k->flops = sat_add(k->flops, flops);
 	}
 	if (w && w->in_place && o->n_operands) {
@@ -546,7 +592,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			continue;
 		int64_t elements = add_elements(s, l, k, v, s->vals[v].bytes);
 		k->written = id == root ? elements : k->written;
-		k->full = bits_of(s, l, v) >= 32 ? MAX(k->full, elements) : k->full;
+		if (bits_of(s, l, v) >= 32 && !lies_in_parts(s, v))
+			k->full = MAX(k->full, elements);
 		bool near = stays(s, l, &s->vals[v]);
 		add_products(s, l, k, n, v, near);
 		k->n_large += elements > 0 && elements >= k->products;
@@ -658,6 +705,27 @@ static bool is_stream(const simulator *s, const kernel *k)
 			(so->class == CLASS_OTHER && so->work != UINT32_MAX && work_at(s, so)->streams));
 }
 
+/* Elements of a value that a kernel fills with one number. A scatter of single rows does that
+ * itself, where it adds to them; what a loop writes all of is not filled before. */
+static int64_t filled_elements(const simulator *s, const lowered *l, const kernel *k)
+{
+	const sim_op *so = &s->ops[k->root];
+	const lop *o = &l->ops.p[k->root];
+	if (s->dev.target != TARGET_TPU || k->members != 1 || k->n_reads > 1 ||
+		(k->n_reads && !is_little(k->read[0].elements, k->written)) || o->n_results != 1 ||
+		so->work == UINT32_MAX || so->class != CLASS_ELEMENTWISE || !work_at(s, so)->fills)
+		return 0;
+	const sim_val *v = &s->vals[o->results];
+	lop_id reader = MIN(v->external_min, MIN(v->copied_min, v->group_min));
+	if (reader == ID_NONE)
+		return k->written;
+	if (l->ops.p[reader].kind == LOP_REGION)
+		return 0;
+	if (s->ops[reader].class != CLASS_OTHER)
+		return k->written;
+	return s->ops[reader].windows_work ? in_whole_tiles(&s->ops[reader], k->written) : 0;
+}
+
 /* What is left of a kernel that shares its largest operand with the one that makes it, or with
  * another one that reads it. Beside a product what is on the chip is read for nothing. */
 static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
@@ -700,6 +768,12 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 			k.around.vector_ns =
 				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
+	}
+	int64_t filled = filled_elements(s, l, &k);
+	if (filled) {
+		int bits = bits_of(s, l, l->ops.p[root].results);
+		k.around.vector_ns = fill_time_ns(&s->dev, sat_mul(filled, bits) / 8, bits);
+		k.around.streams = false;
 	}
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.several = k.n_large > 1;

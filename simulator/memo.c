@@ -251,6 +251,19 @@ static bool takes_no_work(uint16_t kind)
 		kind == OP_CONCATENATE;
 }
 
+/* See work_entry. */
+static void note_windows(const simulator *s, const struct op_rows *r, work_entry *e)
+{
+	int64_t elements = r->rows ? r->elements : 0,
+			bytes = elements * MAX(elem_bits((enum elem)r->elem), 8) / 8,
+			work = padded_rows_elements(&s->dev, r);
+	if (elements <= 0 || work == elements)
+		return;
+	int64_t stored = MAX(padded_rows_bytes(&s->dev, r), bytes);
+	e->windows_work = (uint32_t)(1024 * (__int128)work / elements);
+	e->windows_stored = (uint32_t)(1024 * (__int128)stored / bytes);
+}
+
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -286,6 +299,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.in_place = w.in_place,
 		.transpose = n->op_kind == OP_TRANSPOSE,
 		.splat = is_splat(s->p->m, n),
+		.fills = n->op_kind == OP_BROADCAST_IN_DIM,
 		.spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA ||
 			class_of(n, &w) == CLASS_NOTHING,
 		.matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
@@ -325,6 +339,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	for (uint32_t i = 0; i < 2; i++)
 		if (padded_rows_bytes(&s->dev, &w.rows[i]))
 			e.rows[i] = w.rows[i];
+	note_windows(s, &w.rows[1], &e);
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);

@@ -41,6 +41,7 @@ typedef struct work_entry {
 	bool rounds;        /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;         /* as op_work; selections, too */
 	bool takes_no_work; /* what it moves is worked out in other kernels, never in its own */
+	bool fills;         /* one number, or a row of them, over a value */
 	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */
 	uint8_t step;       /* STEP_ */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
@@ -58,6 +59,9 @@ typedef struct work_entry {
 	bool loop_goes;                /* as op_work */
 	int64_t sum_elements;          /* as op_work */
 	struct op_rows rows[2];        /* as op_work; row 0 where they are not padded */
+	/* gathers and scatters of windows of several dims: per 1,024 elements those that pass through
+	   the vector unit, and those that are stored; 0: others */
+	uint32_t windows_work, windows_stored;
 	contraction dims;
 } work_entry;
 typedef struct work_last { /* what a node did in the previous program, most often what it does in
@@ -145,6 +149,9 @@ typedef struct sim_op {
 	                     its block; see reaches() in kernels.c */
 	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its
 	                     result from; ID_NONE: several or none */
+	/* as work_entry, of what lies as a gather leaves such windows, or as a scatter wants them */
+	uint32_t windows_work, windows_stored;
+	bool windows_end;            /* something wants it in another order of dims */
 	lval_id leaves[MOST_LEAVES]; /* .. those that a kernel with all of them in it would read */
 	uint8_t n_leaves;            /* MOST_LEAVES + 1: more */
 	bool spreads;                /* .. and besides these something small that is computed */

@@ -19,6 +19,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
+    windows   zeros written to memory; then windows of a table looked up, scaled and added up by where they go (v5e): us of each kernel that has an estimate
+    moves     tanh, then slices, pads, a concatenation, a reversal of it: us of each kernel
     softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
               "with" where the numerators are made with the products, else "apart"
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
@@ -265,6 +267,24 @@ def spread(x):
     return jax.lax.pad(y, 0.0, ((0, 0, 0), (0, 1, 1), (0, 0, 0))) + jax.lax.pad(y * y, 0.0, ((0, 0, 0), (1, 0, 1), (0, 0, 0)))
 
 
+def zeros(dtype):
+    return lambda x: (apart(jnp.zeros((65536, 512), dtype)), x)
+
+
+def messages(table, share, sources, targets):
+    """Windows of a table looked up, scaled, and added up by where they go."""
+    scale = share[(...,) + (None,) * (table.ndim - share.ndim)].astype(table.dtype)
+    return jax.ops.segment_sum(table[sources] * scale, targets, len(table))
+
+
+def moved(move):
+    return lambda x: move(jnp.tanh(x))
+
+
+MOVES = {"halves": lambda y: y[:, :512] * y[:, 512:], "pad": lambda y: -jnp.pad(y, ((0, 0), (0, 1023), (0, 0))), "borders": lambda y: (y, y[:, :1], y[:, -1:]),
+         "joined": lambda y: jnp.concatenate([y, jnp.exp(y)], 1) * 2, "turned": lambda y: y[:, ::-1] * 2}
+
+
 def network(x, *weights):
     for up, down in zip(weights[::2], weights[1::2]):
         x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
@@ -362,6 +382,14 @@ def main(topologies_wanted):
             loops = " while(" in chip.text(add, *args)
             chip.say("scatter", "%d x %d, inserted %s, indexed %s: %s" % (*window, inserted, indexed, "a loop of %d kernels, %.2f us a turn" % (len(turn), sum(turn)) if loops else
                                                                           chip.listed(add, *args)))
+        for dtype in (F32, BF16):
+            chip.say("windows", "zeros of 65536 x 512 in %s:" % dtype.__name__, chip.listed(zeros(dtype), ((8,), F32)))
+        # v5p and v6e look rows up on cores of their own, and programs that do so cannot be printed
+        for window in ((64,), (1, 64), (2, 64), (8, 64), (2, 128), (4, 128), (8, 16), (64, 3), (4, 2, 64)) if chip.name == "v5e" else ():
+            args = ((32768, *window), BF16), ((65536, *window[:-1]), F32), ((65536,), jnp.int32), ((65536,), jnp.int32)
+            chip.say("windows", " x ".join(map(str, window)) + ":", chip.listed(messages, *args, least=5))
+        for name, move in MOVES.items():
+            chip.say("moves", name + ":", chip.listed(moved(move), ((4, 1024, 1024), F32)))
         for places in (1024, 2048, 2560, 3072, 4096):
             chip.say("softmax", "%d:" % places, chip.listed(attention, ((1, places, 1024), BF16), *[((1024, 8, 128), BF16)] * 3, least=40))
         for dtype in (F32, BF16):
