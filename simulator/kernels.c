@@ -93,7 +93,7 @@ static int64_t add_elements(
 	int64_t elements = bytes * 8 / bits_of(s, l, v);
 	const sim_op *def = &s->ops[s->vals[v].def];
 	if (lies_in_parts(s, v))
-		elements = in_whole_tiles(def, elements) * 1024 / MAX(def->windows_stored, 1);
+		elements = sat_mul(in_whole_tiles(def, elements), 1024) / MAX(def->windows_stored, 1);
 	k->largest = MAX(k->largest, elements);
 	return elements;
 }
@@ -274,7 +274,8 @@ static void leave_windows(const simulator *s, const lowered *l, kernel *k, lop_i
 	lval_id v = l->ops.p[id].results;
 	k->apart_ns = sat_add(k->apart_ns,
 		sat_mul(n,
-			windows_copy_ns(s, id, l->vals.p[v].bytes * 8 / bits_of(s, l, v), s->vals[v].bytes)));
+			windows_copy_ns(
+				s, id, sat_mul(l->vals.p[v].bytes, 8) / bits_of(s, l, v), s->vals[v].bytes)));
 }
 
 /* Rows that gathers and scatters want in another order than all else. On the chip copies are soon

@@ -255,7 +255,7 @@ static bool takes_no_work(uint16_t kind)
 static void note_windows(const simulator *s, const struct op_rows *r, work_entry *e)
 {
 	int64_t elements = r->rows ? r->elements : 0,
-			bytes = elements * MAX(elem_bits((enum elem)r->elem), 8) / 8,
+			bytes = sat_mul(elements, MAX(elem_bits((enum elem)r->elem), 8)) / 8,
 			work = padded_rows_elements(&s->dev, r);
 	if (elements <= 0 || work == elements)
 		return;

@@ -188,8 +188,9 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 static int64_t elements_of(const lowered *l, lval_id v)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	return ty->kind == TYPE_TENSOR ? l->vals.p[v].bytes * 8 / MAX(elem_bits((enum elem)ty->elem), 8)
-								   : 0;
+	return ty->kind == TYPE_TENSOR
+		? sat_mul(l->vals.p[v].bytes, 8) / MAX(elem_bits((enum elem)ty->elem), 8)
+		: 0;
 }
 
 static void store_as_windows(simulator *s, const lowered *l, lval_id v, uint32_t stored)
