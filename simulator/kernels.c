@@ -295,7 +295,7 @@ static void add_rows(
 		if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
 			ns = padded_rows_ns(&s->dev, read);
 		if (made->row && padded_rows_bytes(&s->dev, made) > most)
-			ns = padded_rows_ns(&s->dev, made) + ns;
+			ns = sat_add(ns, padded_rows_ns(&s->dev, made));
 	}
 	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
