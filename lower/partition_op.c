@@ -77,39 +77,95 @@ static axes free_axes(const grid *g, axes used, int64_t room)
 	return (axes){out, n};
 }
 
-/* A gather or a scatter by index whose table is cut along the dim that is indexed by the axes that
- * cut the indices too: the smaller of the table and of what is read or written goes to axes that
- * are free. Tensors: table, indices, data. */
+enum { TABLE, INDICES, DATA, N_ACCESS }; /* tensors of a gather or a scatter by index */
+
+static void push_tensor(const grid *g, uint32_t i, axes_buf *out)
+{
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (at_cell(g, i, f)->present)
+			push_all(out, at_cell(g, i, f)->axes);
+}
+
+/* Are table and indices cut by the same axes? */
+static bool cuts_both(const grid *g)
+{
+	axes_buf table = {.n = 0}, indices = {.n = 0};
+	push_tensor(g, TABLE, &table);
+	push_tensor(g, INDICES, &indices);
+	for (uint32_t i = 0; i < indices.n; i++)
+		if (overlaps_any(axes_of(&table), indices.a[i]))
+			return true;
+	return false;
+}
+
+/* Is an indexed dim of the table cut? */
+static bool cuts_indexed(const grid *g)
+{
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (at_cell(g, TABLE, f)->present && !at_cell(g, DATA, f)->present &&
+			at_cell(g, TABLE, f)->axes.n)
+			return true;
+	return false;
+}
+
+/* Do other factors have some of the axes? */
+static bool taken_by_others(const grid *g, uint32_t f, axes a)
+{
+	for (uint32_t other = 0; other < g->rule->n_factors; other++)
+		for (uint32_t i = 0; other != f && i < a.n; i++)
+			if (overlaps_any(g->common[other], a.a[i]))
+				return true;
+	return false;
+}
+
+/* Gives a tensor's axes to the factors that have none so far; where others have them, axes that are
+ * free, or with `whole` what is left of them. Returns whether there was such a factor. */
+static bool give_axes(grid *g, uint32_t tensor, axes_buf *used, bool whole)
+{
+	bool clash = false;
+	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
+		const cell *c = at_cell(g, tensor, f);
+		bool taken = c->present && taken_by_others(g, f, c->axes);
+		clash |= taken;
+		if (!c->present || taken || g->common[f].n)
+			continue;
+		g->common[f] = c->axes;
+		push_all(used, c->axes);
+	}
+	for (uint32_t f = 0; clash && f < g->rule->n_factors; f++) {
+		const cell *c = at_cell(g, tensor, f);
+		if (!c->present || g->common[f].n)
+			continue;
+		g->common[f] = whole ? left_of(g->mem, c->axes, axes_of(used))
+							 : free_axes(g, axes_of(used), axes_product(c->axes));
+		push_all(used, g->common[f]);
+	}
+	return clash;
+}
+
+/* A gather or a scatter by index whose tensors are cut by the same axes in different places. What
+ * comes first keeps them: the table, unless the indices are cut by axes of its own and what is read
+ * or written is larger; then that, and of a gather's the indices alone. The others go to axes that
+ * are free. A gather is not cut anew along the indices where the table's indexed dims are whole.
+ * (libtpu 0.0.51, v5e, single ops.) */
 static bool choose_access(grid *g)
 {
-	enum { TABLE, INDICES, DATA };
 	const rule *r = g->rule;
-	if (r->n_results != 1 || g->n_tensors < 3)
+	if (r->n_results != 1 || g->n_tensors < N_ACCESS)
 		return false;
-	uint32_t stays = g->op->sizes[TABLE] > g->op->sizes[DATA] ? TABLE : DATA,
-			 goes = stays == TABLE ? DATA : TABLE;
-	axes_buf used;
-	used.n = 0;
+	bool both = cuts_both(g), gather = g->op->op_kind == OP_GATHER,
+		 first = !both || g->op->sizes[TABLE] > g->op->sizes[DATA];
+	const uint32_t table_first[] = {TABLE, INDICES, DATA}, table_last[] = {DATA, INDICES, TABLE},
+				   by_indices[] = {INDICES, TABLE, DATA};
+	const uint32_t *order = first ? table_first : gather ? by_indices : table_last;
 	for (uint32_t f = 0; f < r->n_factors; f++)
-		if (at_cell(g, stays, f)->present)
-			push_all(&used, at_cell(g, stays, f)->axes);
+		g->common[f].n = 0;
+	axes_buf used = {.n = 0};
 	bool clash = false;
-	for (uint32_t f = 0; f < r->n_factors; f++)
-		for (uint32_t i = 0; !at_cell(g, stays, f)->present && i < at_cell(g, goes, f)->axes.n; i++)
-			clash |= overlaps_any(axes_of(&used), at_cell(g, goes, f)->axes.a[i]);
-	if (!clash)
-		return false;
-	for (uint32_t f = 0; f < r->n_factors; f++) {
-		g->common[f] = at_cell(g, at_cell(g, stays, f)->present ? stays : goes, f)->axes;
-		if (at_cell(g, stays, f)->present)
-			continue;
-		axes left = left_of(g->mem, g->common[f], axes_of(&used));
-		g->common[f] = left.n < g->common[f].n
-			? free_axes(g, axes_of(&used), axes_product(g->common[f]))
-			: left;
-		push_all(&used, g->common[f]);
-	}
-	return true;
+	for (uint32_t i = 0; i < N_ACCESS; i++)
+		clash |= give_axes(
+			g, order[i], &used, order[i] == DATA && gather && !both && !cuts_indexed(g));
+	return clash;
 }
 
 /* A select_and_scatter works where its result is, its source cut alike. Tensors: operand, source,
