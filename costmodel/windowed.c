@@ -106,7 +106,7 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 			l->operands.p[g->operands] == o->results && cut_by(side[0], c->contracted[0], a) &&
 			sharding_dim_parts(sum, dim) == 1;
 	}
-	if (g->coll != COLL_ALL_GATHER || l->vals.p[g->results].n_uses != 1)
+	if (g->coll != COLL_ALL_GATHER || (l->vals.p[g->results].n_uses != 1 && !c->is_convolution))
 		return false;
 	uint32_t k = l->operands.p[o->operands] == g->results ? 0 : 1;
 	uint32_t dim = changed_dim(g->step, side[k]->rank);
