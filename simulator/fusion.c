@@ -78,13 +78,20 @@ static void note_use(sim_val *v, lop_id at)
 		v->last_use = at;
 }
 
+/* first .. last: kernels that need the value in memory. */
+static void note_external(sim_val *v, lop_id first, lop_id last)
+{
+	v->external_min = MIN(v->external_min, first);
+	v->external_max = MAX(v->external_max, last);
+	note_use(v, last);
+}
+
 /* A use that needs the value in memory. */
 static void post_external(simulator *s, lval_id id, lop_id at)
 {
 	sim_val *v = &s->vals[id];
 	v->off_chip = v->unrounded = true;
-	v->external_min = MIN(v->external_min, at);
-	note_use(v, use_end(s, at, home_of(s, id)));
+	note_external(v, at, use_end(s, at, home_of(s, id)));
 }
 
 /* A use that the kernel of `root` could compute the value for; ID_NONE: none. */
@@ -198,6 +205,12 @@ static uint32_t count_readers(const simulator *s, const sim_val *v)
 	return n;
 }
 
+bool could_make(const simulator *s, const lowered *l, lop_id user, uint32_t k, lval_id id)
+{
+	const sim_op *o = &s->ops[user];
+	return accepts(s, o, k, made_by(s, l, id)) && !is_ordered_apart(s, o, k, id);
+}
+
 /* gathers: does what reads it, perhaps something nested in the user? */
 static void post_use(
 	simulator *s, const lowered *l, lval_id id, uint32_t k, lop_id user, bool gathers)
@@ -206,9 +219,8 @@ static void post_use(
 	sim_val *v = &s->vals[id];
 	lop_id def = v->def;
 	v->unrounded |= wants_all_bits(s, l, user);
-	if (!accepts(s, o, k, made_by(s, l, id)) || is_ordered_apart(s, o, k, id)) {
-		v->external_min = MIN(v->external_min, o->earliest);
-		note_use(v, use_end(s, o->latest, home_of(s, id)));
+	if (!could_make(s, l, user, k, id)) {
+		note_external(v, o->earliest, use_end(s, o->latest, home_of(s, id)));
 		return;
 	}
 	note_use(v, o->latest);
@@ -398,13 +410,14 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->unrounded |= a->unrounded;
 	b->off_chip |= a->off_chip;
 	if (s->ops[def].segment != s->ops[at].segment) {
-		b->external_min =
-			MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
+		note_external(b, MIN(a->external_min, MIN(a->group_min, a->copied_min)),
+			use_end(s, a->last_use, home_of(s, to)));
 		return;
 	}
 	b->many |= a->many ||
 		(a->group_min != ID_NONE && b->group_min != ID_NONE && a->group_min != b->group_min);
-	b->external_min = MIN(b->external_min, a->external_min);
+	if (a->external_min != ID_NONE)
+		note_external(b, a->external_min, use_end(s, a->external_max, home_of(s, to)));
 	b->copied_min = MIN(b->copied_min, a->copied_min);
 	note_group(b, a->group_min, a->side);
 	add_readers_of(s, b, a, times_read(s, at, def) > 1);
@@ -503,6 +516,27 @@ static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_
 	post_operands(s, l, id);
 }
 
+/* Is what some kernels need in memory made again in those that could make it themselves? XLA for
+ * TPU has them read what it is made from, where that is less: logits in bfloat16, which are widened
+ * for a loss that gathers from them (libtpu 0.0.51). */
+static bool is_made_again(const simulator *s, const lowered *l, const lop *o)
+{
+	const sim_val *v = &s->vals[o->results];
+	if (s->dev.target != TARGET_TPU || o->kind != LOP_COMPUTE || o->nest || o->n_operands != 1 ||
+		v->external_min == ID_NONE || MIN(v->group_min, v->copied_min) == ID_NONE)
+		return false;
+	return s->vals[operand_at(l, o, 0)].bytes < v->bytes && count_readers(s, v) <= MAX_COPIES;
+}
+
+/* Its operand is read by those kernels, too, and it itself by the others alone. */
+static void make_again(simulator *s, const lowered *l, lop_id id)
+{
+	sim_val *v = &s->vals[l->ops.p[id].results];
+	copy_into_uses(s, l, id, v);
+	v->made_again = true;
+	v->last_use = v->external_max;
+}
+
 static void decide(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
@@ -518,6 +552,11 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	if (!external && !v->many && v->group_min != ID_NONE &&
 		(!matmul || !s->ops[v->group_min].has_matmul)) {
 		join(s, l, id, v->group_min, false);
+		return;
+	}
+	if (matmul && !external && v->group_min != ID_NONE && s->ops[v->group_min].widens &&
+		!s->ops[v->group_min].has_matmul) {
+		join(s, l, id, v->group_min, true);
 		return;
 	}
 	if (matmul || rows) {
@@ -540,10 +579,15 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	}
 	bool first =
 		v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
-	if (first && !s->ops[v->group_min].has_matmul)
-		join(s, l, id, v->group_min, true);
-	else
+	lop_id root = first && !s->ops[v->group_min].has_matmul ? v->group_min : id;
+	bool again = is_made_again(s, l, o);
+	if (again)
+		make_again(s, l, id);
+	if (root == id)
 		make_root(s, l, id);
+	else
+		join(s, l, id, root, true);
+	s->ops[root].widens |= again;
 }
 
 static bool is_dead(const simulator *s, const lowered *l, const lop *o)

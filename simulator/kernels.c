@@ -62,14 +62,6 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 	}
 }
 
-/* Bits of an element as it is stored. */
-static int bits_of(const simulator *s, const lowered *l, lval_id v)
-{
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	int bits = ty->kind == TYPE_TENSOR ? MAX(elem_bits((enum elem)ty->elem), 8) : 8;
-	return s->vals[v].rounded ? bits / 2 : bits;
-}
-
 /* Work on what lies as windows of several dims do takes whole tiles. */
 static int64_t in_whole_tiles(const sim_op *o, int64_t n)
 {
@@ -90,7 +82,7 @@ static int64_t add_elements(
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
 	if (!s->dev.vector_bytes_s[0] || ty->kind != TYPE_TENSOR)
 		return 0;
-	int64_t elements = bytes * 8 / bits_of(s, l, v);
+	int64_t elements = bytes * 8 / stored_bits(s, l, v);
 	const sim_op *def = &s->ops[s->vals[v].def];
 	if (lies_in_parts(s, v))
 		elements = sat_mul(in_whole_tiles(def, elements), 1024) / MAX(def->windows_stored, 1);
@@ -275,7 +267,7 @@ static void leave_windows(const simulator *s, const lowered *l, kernel *k, lop_i
 	k->apart_ns = sat_add(k->apart_ns,
 		sat_mul(n,
 			windows_copy_ns(
-				s, id, sat_mul(l->vals.p[v].bytes, 8) / bits_of(s, l, v), s->vals[v].bytes)));
+				s, id, sat_mul(l->vals.p[v].bytes, 8) / stored_bits(s, l, v), s->vals[v].bytes)));
 }
 
 /* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
@@ -304,7 +296,7 @@ static void add_rows(
 static void add_products(
 	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, bool on_chip)
 {
-	int bits = bits_of(s, l, v);
+	int bits = stored_bits(s, l, v);
 	int64_t elements = sat_mul(s->vals[v].bytes, 8) / bits;
 	if (!k->products || elements < k->products)
 		return;
@@ -367,7 +359,7 @@ static void arrange_for_batch(
 			!fills_lanes(s, l, v[i]))
 			continue;
 		s->vals[v[i]].arranged = true;
-		int bits = bits_of(s, l, v[i]);
+		int bits = stored_bits(s, l, v[i]);
 		int64_t elements = matrix_elements(&s->dev, batch, rows[i], columns[i]);
 		k->apart_ns = sat_add(
 			k->apart_ns, sat_mul(n, reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits)));
@@ -396,7 +388,7 @@ static void read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 			cut = base_of(s, operand_at(l, o, !so->whole));
 	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->root))
 		add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
-	int bits = bits_of(s, l, cut);
+	int bits = stored_bits(s, l, cut);
 	if (so->window == WINDOW_SCATTER)
 		k->apart_ns = sat_add(k->apart_ns, reorder_time_ns(&s->dev, s->vals[cut].bytes, bits));
 }
@@ -409,7 +401,7 @@ static void add_pieces(
 {
 	const sim_op *so = &s->ops[o - l->ops.p];
 	const sim_val *v = &s->vals[o->results];
-	int bits = bits_of(s, l, o->results);
+	int bits = stored_bits(s, l, o->results);
 	int64_t elements = sat_mul(v->bytes, 8) / bits, ns = elements_time_ns(&s->dev, elements, false),
 			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),
 			lanes = last_dim(l, o->results);
@@ -558,6 +550,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	uint8_t side = so->mode == MODE_COPIED ? so->side_now : so->side;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		lval_id v = base_of(s, operands[i]);
+		if (s->vals[v].made_again && s->ops[s->vals[v].def].root != root &&
+			could_make(s, l, id, i, operands[i]))
+			v = base_of(s, operand_at(l, &l->ops.p[s->vals[v].def], 0));
 		lop_id def = s->vals[v].def;
 		sim_op *from = &s->ops[def];
 		if (matmul)
@@ -593,7 +588,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			continue;
 		int64_t elements = add_elements(s, l, k, v, s->vals[v].bytes);
 		k->written = id == root ? elements : k->written;
-		if (bits_of(s, l, v) >= 32 && !lies_in_parts(s, v))
+		if (stored_bits(s, l, v) >= 32 && !lies_in_parts(s, v))
 			k->full = MAX(k->full, elements);
 		bool near = stays(s, l, &s->vals[v]);
 		add_products(s, l, k, n, v, near);
@@ -772,7 +767,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	}
 	int64_t filled = filled_elements(s, l, &k);
 	if (filled) {
-		int bits = bits_of(s, l, l->ops.p[root].results);
+		int bits = stored_bits(s, l, l->ops.p[root].results);
 		k.around.vector_ns = fill_time_ns(&s->dev, sat_mul(filled, bits) / 8, bits);
 		k.around.streams = false;
 	}

@@ -31,7 +31,7 @@ static bool dies_at(const simulator *s, lval_id id, lop_id at)
 /* Larger values, and those that collectives and loops hold, are in main memory always. */
 static bool fits_on_chip(const simulator *s, const sim_val *v)
 {
-	return !v->off_chip && v->bytes <= s->dev.on_chip_bytes;
+	return !v->off_chip && v->stored <= s->dev.on_chip_bytes;
 }
 
 static void change_before(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
@@ -54,7 +54,7 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t fr
 {
 	for (uint32_t i = from; i < end; i++) {
 		lval_id v = base_of(s, operand_at(l, o, i));
-		if (s->vals[v].bytes != bytes || !dies_at(s, v, at))
+		if (s->vals[v].stored != bytes || !dies_at(s, v, at))
 			continue;
 		s->vals[v].taken = true;
 		change_before(s, at, &s->vals[v], -bytes); /* freed before the kernel instead of after it */
@@ -106,8 +106,8 @@ static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? v->alloc : MAX(v->last_use, v->alloc);
 		temporary = true;
-		change_before(s, v->alloc, v, v->bytes);
-		change_after(s, v->free, v, -v->bytes * times(s, i, v->free));
+		change_before(s, v->alloc, v, v->stored);
+		change_after(s, v->free, v, -v->stored * times(s, i, v->free));
 	}
 	return temporary;
 }
@@ -183,12 +183,26 @@ static void round_before_loops(simulator *s, const lowered *l)
 	}
 }
 
+/* What an op copies for itself is there while it runs. */
+static void add_copies(simulator *s, lop_id root, int64_t bytes)
+{
+	memory_change *at = &s->delta[root];
+	at->before += bytes, at->after -= bytes;
+	if (bytes > s->dev.on_chip_bytes / 2)
+		at->main_before += bytes, at->main_after -= bytes;
+}
+
 void measure_liveness(simulator *s, const lowered *l)
 {
 	s->stores.n = 0;
-	for (uint32_t n = s->writers.n; n-- > 0;)
-		if (set_ranges(s, l, s->writers.p[n]))
-			vec_push(&s->stores, s->writers.p[n]);
+	measure_stored(s, l);
+	for (uint32_t n = s->writers.n; n-- > 0;) {
+		lop_id i = s->writers.p[n];
+		if (set_ranges(s, l, i))
+			vec_push(&s->stores, i);
+		if (s->dev.target == TARGET_TPU && s->ops[i].mode == MODE_ROOT)
+			add_copies(s, i, padded_copies(s, &s->ops[i]));
+	}
 	s->rounded.n = 0;
 	if (s->regions && s->dev.target == TARGET_TPU)
 		round_before_loops(s, l);
@@ -205,9 +219,9 @@ void measure_liveness(simulator *s, const lowered *l)
 			if (!val_is_temporary(v, o->results + k))
 				continue;
 			if (kernel)
-				place_result(s, l, at, i, v->bytes);
+				place_result(s, l, at, i, v->stored);
 			else
-				take_place(s, l, o, 0, o->n_operands, at, v->bytes);
+				take_place(s, l, o, 0, o->n_operands, at, v->stored);
 		}
 	}
 }
@@ -242,7 +256,7 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 		const sim_val *v = &s->vals[id];
 		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) &&
 			v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
-			vec_push(&s->peak, (live_at_peak){id, v->bytes});
+			vec_push(&s->peak, (live_at_peak){id, v->stored});
 	}
 	for (uint32_t i = 0; i < s->rounded.n; i++)
 		if (s->rounded.p[i].begin <= s->peak_at && s->peak_at <= s->rounded.p[i].end)

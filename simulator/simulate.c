@@ -43,6 +43,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->readers);
 	vec_release(&s->writers);
 	vec_release(&s->windows);
+	vec_release(&s->matrices);
 	vec_release(&s->candidates);
 	vec_release(&s->kept);
 	vec_release(&s->rounded);

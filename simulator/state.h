@@ -122,6 +122,7 @@ typedef struct sim_op {
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
+	bool widens;      /* roots: an op whose result is made_again is inside */
 	uint8_t pieces;   /* of a windowed einsum, both of its collective and of its contraction; 0:
 	                     others */
 	uint8_t window;   /* contractions: window_kind */
@@ -159,6 +160,7 @@ typedef struct sim_op {
 
 typedef struct sim_val {
 	int64_t bytes;    /* as stored */
+	int64_t stored;   /* .. with padding to tiles; of what is written to memory */
 	lval_id base;     /* whose buffer it is; itself when it has one */
 	lop_id stamp;     /* last kernel that counted its read */
 	lop_id summed_at; /* first kernel that sums it up, and others with it; ID_NONE */
@@ -166,6 +168,7 @@ typedef struct sim_val {
 	/* earliest kernel of each sort of use: those that could compute it in place, those in copied
 	 * ops, others */
 	lop_id group_min, copied_min, external_min;
+	lop_id external_max;   /* where the last one of the others ends; 0: there is none */
 	lop_id last_use;       /* position; ID_NONE: unused */
 	lop_id alloc, free;    /* positions between which the buffer is live */
 	uint32_t first_kernel; /* in simulator.readers: kernels that could compute it in place */
@@ -177,6 +180,7 @@ typedef struct sim_val {
 	bool rounded;          /* what makes it writes it rounded to bfloat16; bytes are those */
 	bool many;             /* uses that could compute it in place are in several kernels */
 	bool gathered;         /* one of these gathers */
+	bool made_again;       /* it is in memory, yet these read what it is made from */
 	bool materialised, argument, constant, output, carried, taken;
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
 	bool off_chip;     /* of a collective or a loop: in main memory */
@@ -204,6 +208,12 @@ typedef struct rounded_value {
 	lop_id begin, end; /* of the first loop, of the last */
 	int64_t bytes;
 } rounded_value;
+
+/* Values of these local dims, in any order, lie padded where they are matrices of a batch. */
+typedef struct padded_matrix {
+	uint64_t key; /* of the dims */
+	int64_t padded; /* elements */
+} padded_matrix;
 
 /* A nested op of the present program, at the place in simulator.nested that it has whenever it is
  * one. */
@@ -349,6 +359,7 @@ struct simulator {
 	VEC(lop_id) readers;  /* lists of roots; with REPEATED_READER: one in every layer */
 	VEC(lop_id)
 	writers; /* borders of regions, and ops whose results are in memory, the last ones first */
+	VEC(padded_matrix) matrices;
 	VEC(lop_id) windows;   /* contractions and scatters of sums: what could be a windowed einsum */
 	bool regions;          /* there are some that time and memory see */
 	uint32_t open_regions; /* around the op that is fused now */
@@ -429,6 +440,8 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o)
 
 /* Equal but for dims of size 1 and elements. */
 bool dims_in_order(const ir_type *a, const ir_type *b);
+/* Could the kernel of `user` make its operand k, which is id, itself? */
+bool could_make(const simulator *s, const lowered *l, lop_id user, uint32_t k, lval_id id);
 
 /* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made
  * again? */
@@ -516,6 +529,12 @@ void timeline_run(
 void timeline_drain(simulator *s);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
+/* stored.c: bits of an element as it is stored. */
+int stored_bits(const simulator *s, const lowered *l, lval_id v);
+/* Sets sim_val.stored of what is written to memory. */
+void measure_stored(simulator *s, const lowered *l);
+/* Bytes of copies that an op makes for itself, of tables and updates. */
+int64_t padded_copies(const simulator *s, const sim_op *o);
 void find_peak(simulator *s, const lowered *l);
 static inline void level_step(memory_level *m, const memory_change *c)
 {

@@ -1,0 +1,114 @@
+/* Bytes that values take in main memory where their elements leave lanes of a TPU's tiles empty.
+ * Compilers for TPU lay a value so that its two minor dims fill tiles of rows and lanes; where an op
+ * wants other ones there the value is padded. (libtpu 0.0.51: buffers of the judged programs that
+ * are alive at the peak.) */
+#include <stdlib.h>
+
+#include "simulator/state.h"
+
+int stored_bits(const simulator *s, const lowered *l, lval_id v)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	int bits = ty->kind == TYPE_TENSOR ? MAX(elem_bits((enum elem)ty->elem), 8) : 8;
+	return s->vals[v].rounded ? bits / 2 : bits;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Of the local dims that are not 1, whatever their order; *elements: their product. */
+static uint64_t shape_key(const lowered *l, lval_id v, int64_t *elements)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
+	int64_t dims[MAX_RANK];
+	uint32_t n = 0;
+	*elements = 1;
+	for (uint32_t d = 0; ty->kind == TYPE_TENSOR && d < ty->rank; d++) {
+		int64_t local = ceil_div(ty->dims[d], sharding_dim_parts(sh, d));
+		*elements = sat_mul(*elements, local);
+		if (local != 1)
+			dims[n++] = local;
+	}
+	qsort(dims, n, sizeof *dims, by_value);
+	return hash_bytes(dims, n * sizeof *dims, n);
+}
+
+static void note_matrix(simulator *s, const lowered *l, lval_id v, int64_t batch, int64_t rows, int64_t columns)
+{
+	int64_t elements;
+	uint64_t key = shape_key(l, v, &elements);
+	for (uint32_t i = 0; i < s->matrices.n; i++)
+		if (s->matrices.p[i].key == key)
+			return;
+	int64_t plain = sat_mul(batch, sat_mul(rows, columns));
+	if (plain == elements)
+		vec_push(&s->matrices,
+			(padded_matrix){key, matrix_elements(&s->dev, batch, rows, columns)});
+}
+
+/* Rows and columns of a product of a batch lie in a tile, be they few. */
+static void find_matrices(simulator *s, const lowered *l)
+{
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		const sim_op *so = &s->ops[i];
+		if (so->class != CLASS_MATMUL || so->work == UINT32_MAX || o->n_operands != 2)
+			continue;
+		const work_entry *w = work_at(s, so);
+		if (!w->unfilled || w->m <= 0 || w->n <= 0)
+			continue;
+		int64_t batch = w->results / (w->m * w->n), columns[] = {w->k, w->k, w->n},
+				rows[] = {w->m, w->n, w->m};
+		for (uint32_t k = 0; k < 3; k++)
+			if (w->unfilled >> k & 1)
+				note_matrix(s, l, k < 2 ? operand_at(l, o, k) : o->results, batch, rows[k], columns[k]);
+	}
+}
+
+static int64_t padded_bytes(const simulator *s, const lowered *l, lval_id v)
+{
+	int64_t elements, bytes = s->vals[v].bytes;
+	uint64_t key = shape_key(l, v, &elements);
+	for (uint32_t i = 0; i < s->matrices.n; i++)
+		if (s->matrices.p[i].key == key)
+			return MAX(bytes, sat_mul(s->matrices.p[i].padded, stored_bits(s, l, v)) / 8);
+	return bytes;
+}
+
+/* What a gather reads of rows that are no whole lanes has them padded. */
+static int64_t rows_bytes(const simulator *s, const sim_op *so)
+{
+	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
+	bool gather = w && so->class == CLASS_OTHER && !w->in_place;
+	return gather && w->rows[1].row > 1 ? padded_rows_bytes(&s->dev, &w->rows[1]) : 0;
+}
+
+int64_t padded_copies(const simulator *s, const sim_op *so)
+{
+	enum { MOST = 4 /* times what there is; of narrower rows not all tables are copied */ };
+	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
+	if (!w || so->class != CLASS_OTHER)
+		return 0;
+	const struct op_rows *table = &w->rows[0];
+	int64_t padded = padded_rows_bytes(&s->dev, table),
+			plain = sat_mul(table->elements, elem_bits((enum elem)table->elem)) / 8;
+	return padded <= sat_mul(MOST, plain) ? padded : 0;
+}
+
+void measure_stored(simulator *s, const lowered *l)
+{
+	s->matrices.n = 0;
+	bool tpu = s->dev.target == TARGET_TPU;
+	if (tpu)
+		find_matrices(s, l);
+	for (uint32_t n = 0; n < s->writers.n; n++) {
+		const lop *o = &l->ops.p[s->writers.p[n]];
+		int64_t rows = tpu ? rows_bytes(s, &s->ops[s->writers.p[n]]) : 0;
+		for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
+			s->vals[v].stored = MAX(rows, s->matrices.n ? padded_bytes(s, l, v) : s->vals[v].bytes);
+	}
+}
