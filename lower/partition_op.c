@@ -163,8 +163,8 @@ static bool choose_access(grid *g)
 	axes_buf used = {.n = 0};
 	bool clash = false;
 	for (uint32_t i = 0; i < N_ACCESS; i++)
-		clash |= give_axes(
-			g, order[i], &used, order[i] == DATA && gather && !both && !cuts_indexed(g));
+		clash |=
+			give_axes(g, order[i], &used, order[i] == DATA && gather && !both && !cuts_indexed(g));
 	return clash;
 }
 

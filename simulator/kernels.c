@@ -1,41 +1,6 @@
 /* What the kernels do: traffic, time, and which collectives they wait for. None of it depends on
  * when they run. */
-#include "simulator/state.h"
-
-enum { MOST_READS = 8 };
-
-/* What one kernel does, summed over its members. */
-typedef struct kernel {
-	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
-	int64_t vector_flops, flops;
-	int64_t arguments; /* bytes: of arguments that it reads whole from memory, those that may be
-	                      fetched ahead */
-	int64_t far;       /* bytes: of other values that it so reads */
-	int64_t results;   /* bytes: of what it writes to memory, that may be copied out later */
-	int64_t largest;   /* elements: of the largest tensor that is read or written */
-	int64_t full;      /* elements: of the largest result of 32 bits */
-	int64_t written;   /* elements: of what the root makes */
-	int64_t launches;  /* beside its own */
-	/* results of the largest matmul, and with padding to the tiles */
-	int64_t products, stored_products;
-	uint32_t n_large;  /* results of as many elements */
-	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
-	int64_t stored_ns; /* to write a value as large as that */
-	int64_t tail_ns;   /* of it, when all is computed */
-	bool near;         /* results of a matmul stay on the chip */
-	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
-	uint32_t members;
-	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
-	struct {
-		lval_id val;
-		bool near; /* from the chip */
-		int64_t elements, bytes;
-	} read[MOST_READS];
-	uint8_t worked;   /* bit k: something in front of operand k of the contraction */
-	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
-	                     of the last border is */
-	lop_id root;
-} kernel;
+#include "simulator/kernel.h"
 
 /* The kernel or collective that makes a value: what a reader has to wait for. ID_NONE: always
  * there. */
@@ -172,7 +137,7 @@ static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
 	return false;
 }
 
-static void add_bytes(kernel *k, int64_t n, int64_t bytes)
+void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes)
 {
 	k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes));
 }
@@ -181,7 +146,7 @@ static void add_bytes(kernel *k, int64_t n, int64_t bytes)
  * first. */
 static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
 {
-	add_bytes(k, n, bytes);
+	kernel_add_bytes(k, n, bytes);
 	if (side) {
 		int64_t *front = &k->around.front_bytes[!(side & 1)];
 		*front = sat_add(*front, sat_mul(n, bytes));
@@ -238,7 +203,7 @@ static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id
 		return;
 	if (s->dev.target != TARGET_TPU || !v->constant || def->work == UINT32_MAX ||
 		!work_at(s, def)->splat) {
-		add_bytes(k, n, 2 * v->bytes);
+		kernel_add_bytes(k, n, 2 * v->bytes);
 		return;
 	}
 	const struct op_rows *table = &work_at(s, &s->ops[id])->rows[0];
@@ -250,46 +215,6 @@ static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id
 		bytes = sat_mul(v->bytes, s->ops[id].windows_work) / 1024;
 	if (windows || bytes > most_on_chip(s, id))
 		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, fill_time_ns(&s->dev, bytes, bits)));
-}
-
-/* Time to bring a value into the order in which windows lie, or back: its elements pass through the
- * vector unit, and what does not fit on the chip is written. */
-static int64_t windows_copy_ns(const simulator *s, lop_id id, int64_t elements, int64_t stored)
-{
-	int64_t t = elements_time_ns(&s->dev, elements, false);
-	return stored > most_on_chip(s, id) ? sat_add(t, memory_time_ns(&s->dev, stored)) : t;
-}
-
-/* What lies as windows do is copied for those that want it otherwise. */
-static void leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n)
-{
-	lval_id v = l->ops.p[id].results;
-	k->apart_ns = sat_add(k->apart_ns,
-		sat_mul(n,
-			windows_copy_ns(
-				s, id, sat_mul(l->vals.p[v].bytes, 8) / stored_bits(s, l, v), s->vals[v].bytes)));
-}
-
-/* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
- * made: of what is read as long as there is room for more than that. */
-static void add_rows(
-	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n)
-{
-	const struct op_rows *read = w->in_place ? &w->rows[1] : &w->rows[0],
-						 *made = w->in_place ? &w->rows[0] : &w->rows[1];
-	int64_t most = w->in_place ? most_on_chip(s, id) : s->dev.on_chip_bytes / 8, ns = 0;
-	if (w->windows_work) {
-		const lop *o = &l->ops.p[id];
-		lop_id def = s->vals[operand_at(l, o, w->in_place ? o->n_operands - 1 : 0)].def;
-		if (!s->ops[def].windows_work || s->ops[def].class == CLASS_REDUCE)
-			ns = windows_copy_ns(s, id, read->elements, padded_rows_bytes(&s->dev, read));
-	} else {
-		if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
-			ns = padded_rows_ns(&s->dev, read);
-		if (made->row && padded_rows_bytes(&s->dev, made) > most)
-			ns = sat_add(ns, padded_rows_ns(&s->dev, made));
-	}
-	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
 
 /* Time to hand on what a matmul makes, or what is made of it element by element. */
@@ -324,176 +249,6 @@ static void add_rows_of_product(
 			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
 }
 
-/* Does some dim of the value fill whole lanes? */
-static bool fills_lanes(const simulator *s, const lowered *l, lval_id v)
-{
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
-	for (uint32_t d = 0; ty->kind == TYPE_TENSOR && d < ty->rank; d++)
-		if (ceil_div(ty->dims[d], sharding_dim_parts(sh, d)) % s->dev.tile_minor == 0)
-			return true;
-	return false;
-}
-
-/* A value whose rows and columns do not fill the lanes has its batch there outside of products, if
- * that does. For products of a batch it is copied, padded, once; scores, which only such products
- * and what is between them see, are not. libtpu 0.0.51, attention over 49 to 577 places with depths
- * of 32 and 64 (tests/judged/kernels.py). */
-static void arrange_for_batch(
-	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
-{
-	bool unsorted[2];
-	lval_id v[3] = {ID_NONE, ID_NONE, o->results};
-	for (uint32_t i = 0; i < 2 && i < o->n_operands; i++) {
-		v[i] = operand_at(l, o, i);
-		const sim_op *def = &s->ops[s->vals[v[i]].def];
-		unsorted[i] =
-			w->unsorted >> i & 1 || (def->work != UINT32_MAX && work_at(s, def)->transpose);
-		v[i] = base_of(s, v[i]);
-	}
-	int64_t batch = w->results / (w->m * w->n), columns[] = {w->k, w->k, w->n},
-			rows[] = {w->m, w->n, w->m};
-	for (uint32_t i = 0; i < 3; i++) {
-		bool wanted = i < 2 ? unsorted[i] : unsorted[0] != unsorted[1];
-		if (!wanted || !(w->unfilled >> i & 1) || v[i] == ID_NONE || s->vals[v[i]].arranged ||
-			!fills_lanes(s, l, v[i]))
-			continue;
-		s->vals[v[i]].arranged = true;
-		int bits = stored_bits(s, l, v[i]);
-		int64_t elements = matrix_elements(&s->dev, batch, rows[i], columns[i]);
-		k->apart_ns = sat_add(
-			k->apart_ns, sat_mul(n, reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits)));
-	}
-}
-
-/* Local size of the last of three dims or more; INT64_MAX of fewer. */
-static int64_t last_dim(const lowered *l, lval_id v)
-{
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	if (ty->rank < 3)
-		return INT64_MAX;
-	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
-	return MAX(ceil_div(ty->dims[ty->rank - 1], sharding_dim_parts(sh, ty->rank - 1)), 1);
-}
-
-/* What each iteration of a windowed einsum needs all of is read again by each, unless it is on the
- * chip; what is cut into pieces that are scattered is first brought into an order in which they do
- * not share lanes. */
-static void read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
-{
-	const sim_op *so = &s->ops[o - l->ops.p];
-	if (so->whole == WINDOW_NO_OPERAND)
-		return;
-	lval_id whole = base_of(s, operand_at(l, o, so->whole)),
-			cut = base_of(s, operand_at(l, o, !so->whole));
-	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->root))
-		add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
-	int bits = stored_bits(s, l, cut);
-	if (so->window == WINDOW_SCATTER)
-		k->apart_ns = sat_add(k->apart_ns, reorder_time_ns(&s->dev, s->vals[cut].bytes, bits));
-}
-
-/* The loop of a windowed einsum multiplies two pieces at a time. Where an operand is gathered it
- * begins with a result of zeros, into which it writes each piece; where the sum is scattered it
- * adds each piece to one that travels. libtpu 0.0.51 on v5e (docs/judged.md). */
-static void add_pieces(
-	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w)
-{
-	const sim_op *so = &s->ops[o - l->ops.p];
-	const sim_val *v = &s->vals[o->results];
-	int bits = stored_bits(s, l, o->results);
-	int64_t elements = sat_mul(v->bytes, 8) / bits, ns = elements_time_ns(&s->dev, elements, false),
-			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),
-			lanes = last_dim(l, o->results);
-	if (lanes < s->dev.tile_minor) /* pieces of several dims are not made matrices */
-		product = sat_mul(product, s->dev.tile_minor) / lanes;
-	if (so->window == WINDOW_SCATTER) {
-		ns = sat_add(ns, sat_mul(2 * so->pieces, s->dev.op_launch_ns));
-	} else {
-		/* pieces of few features of a convolution do not fill the lanes: each write passes over
-		 * all of the result, and products were seen to take 2 to 8 times as long */
-		enum { FEW = 4, SLOWER = 4 };
-		if (!w->products && so->whole == 0 && FEW * w->n / so->pieces < s->dev.tile_minor)
-			ns = sat_mul(ns, so->pieces / 2), product = sat_mul(product, SLOWER);
-		ns = sat_add(ns, fill_time_ns(&s->dev, v->bytes, bits));
-	}
-	k->apart_ns = sat_add(k->apart_ns, sat_add(ns, product - w->matmul_ns));
-}
-
-/* XLA's partitioner gathers along two dims at once into a new leading one, and brings the parts
- * into their order in two copies with half-filled tiles: 44 ps an element in bfloat16, 31 in
- * float32, 31 of 100 million elements (libtpu 0.0.51 for v5e: gathers of 1 to 100 million elements
- * over 16 devices), where a pass over all elements takes 14.7. */
-static void arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id)
-{
-	enum { HALF_PASSES = 7 };
-	const lop *o = &l->ops.p[id];
-	if (s->ops[id].arranged || o->kind != LOP_COLLECTIVE || o->coll != COLL_ALL_GATHER ||
-		o->given || l->level == LEVEL_EXACT || s->dev.target != TARGET_TPU)
-		return;
-	s->ops[id].arranged = true;
-	const ir_type *ty = type_get(l->p->m, l->vals.p[o->results].type);
-	uint32_t dims = 0;
-	for (uint32_t d = 0; d < ty->rank; d++)
-		dims += o->step->dim_axes[d].n > 0;
-	if (dims < 2)
-		return;
-	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
-	k->apart_ns = sat_add(k->apart_ns,
-		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, false) * HALF_PASSES / 2);
-}
-
-/* A collective that a program of one device says. */
-static bool is_own_collective(const simulator *s, const lowered *l, lop_id id)
-{
-	return s->ops[id].class == CLASS_COLLECTIVE &&
-		(l->level == LEVEL_EXACT || lop_is_own(l, &l->ops.p[id]));
-}
-
-/* Does such a collective make the kernel of a convolution, or take its gradient? */
-static bool is_kernel_moved(const simulator *s, const lowered *l, const lop *o)
-{
-	lop_id def = s->vals[base_of(s, operand_at(l, o, 1))].def,
-		   reader = s->vals[o->results].external_min;
-	if (is_own_collective(s, l, def) && !l->ops.p[def].halo)
-		return true;
-	return reader != ID_NONE && l->vals.p[o->results].n_uses == 1 &&
-		is_own_collective(s, l, reader) && l->ops.p[reader].coll == COLL_REDUCE_SCATTER;
-}
-
-/* The features of an image's first kernel share a tile with its taps, but not where a collective of
- * an exact program says how the kernel lies: libtpu 0.0.51 on v5e then takes 3,634 instead of 176
- * us for 3 features and 3 x 3 x 3 taps, 2,154 and 1,091 instead of 94 and 36 for 7 x 7 taps and
- * their gradient. */
-static void add_scattered_features(
-	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
-{
-	enum { SLOWER = 10 };
-	if (w->few_features && s->dev.target == TARGET_TPU && o->n_operands == 2 &&
-		is_kernel_moved(s, l, o))
-		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, sat_mul(SLOWER, w->matmul_ns)));
-}
-
-/* What reads beyond its part reads a copy with the borders in place (libtpu 0.0.51: a kernel of its
- * own in front of convolutions); windows of reductions take them up themselves. */
-static void arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul)
-{
-	const lop *o = &l->ops.p[id];
-	if (!matmul || o->kind != LOP_COLLECTIVE || !o->halo || s->ops[id].arranged ||
-		s->dev.target != TARGET_TPU || l->level == LEVEL_EXACT)
-		return;
-	s->ops[id].arranged = true;
-	int64_t bytes = o->bytes;
-	for (const lop *b = o; b->n_operands > 1; bytes = sat_add(bytes, b->bytes))
-		b = &l->ops.p[l->vals.p[operand_at(l, b, 1)].def];
-	lval_id v = base_of(s, operand_at(l, o, 0));
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	int64_t elements =
-		sat_mul(sat_add(s->vals[v].bytes, bytes), 8) / MAX(elem_bits((enum elem)ty->elem), 8);
-	k->apart_ns = sat_add(
-		k->apart_ns, sat_add(s->dev.op_launch_ns, elements_time_ns(&s->dev, elements, false)));
-}
-
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
@@ -511,26 +266,26 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
 			if (so->window) {
-				add_pieces(s, l, k, o, w);
-				read_pieces(s, l, k, o);
+				kernel_add_pieces(s, l, k, o, w);
+				kernel_read_pieces(s, l, k, o);
 			}
 			k->stored_products = MAX(k->stored_products, w->stored_results);
-			add_scattered_features(s, l, k, o, w, n);
+			kernel_add_scattered_features(s, l, k, o, w, n);
 			add_rows_of_product(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
-				arrange_for_batch(s, l, k, o, w, n);
+				kernel_arrange_for_batch(s, l, k, o, w, n);
 		}
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, in_whole_tiles(so, w->vector_flops)));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
 		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
 			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
-		add_bytes(k, n, w->again_bytes);
+		kernel_add_bytes(k, n, w->again_bytes);
 		if (w->rows[0].row || w->rows[1].row)
-			add_rows(s, l, k, w, id, n);
+			kernel_add_rows(s, l, k, w, id, n);
 	}
 	if (so->windows_end && so->mode != MODE_COPIED)
-		leave_windows(s, l, k, id, n);
+		kernel_leave_windows(s, l, k, id, n);
 	if (o->nest) {
 		int64_t flops = sat_mul(n, s->nest_last[o->node].flops);
 		k->vector_flops = sat_add(k->vector_flops, in_whole_tiles(so, flops));
@@ -538,10 +293,10 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	}
 	if (w && w->in_place && o->n_operands) {
 		if (id >= s->vals[base_of(s, operands[0])].kept_until)
-			add_bytes(k, n, w->write_bytes);
+			kernel_add_bytes(k, n, w->write_bytes);
 		begin_update(s, l, k, id, n);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
-			add_bytes(k, n, w->read_bytes);
+			kernel_add_bytes(k, n, w->read_bytes);
 			for (uint32_t i = 0; i < o->n_operands; i++)
 				wait_for(s, k, base_of(s, operands[i]));
 			return;
@@ -574,8 +329,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			((w && w->slice_bytes) ||
 				(o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
-		arrange_gathered(s, l, k, def);
-		arrange_borders(s, l, k, def, matmul);
+		kernel_arrange_gathered(s, l, k, def);
+		kernel_arrange_borders(s, l, k, def, matmul);
 		/* a part is read by each of the n, a whole value once for those that share it */
 		read_value(s, l, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
 	}
@@ -595,7 +350,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->n_large += elements > 0 && elements >= k->products;
 		if (near)
 			continue;
-		add_bytes(k, n, s->vals[v].bytes);
+		kernel_add_bytes(k, n, s->vals[v].bytes);
 		if (s->vals[v].output && s->vals[v].bytes <= s->dev.prefetch_bytes)
 			k->results = sat_add(k->results, sat_mul(n, s->vals[v].bytes));
 	}
@@ -849,57 +604,6 @@ static void number_moments(simulator *s)
 		s->reads.p[i] = s->runs.p[s->ops[s->reads.p[i]].run].moment;
 }
 
-/* What a loop runs on copies of is copied in front of it and, where the loop's result has a buffer
- * of its own, behind it. */
-static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, const lop *open)
-{
-	int64_t ns = 0;
-	for (uint32_t i = 0; i < o->n_results && i < open->n_results && i < open->n_operands; i++) {
-		if (!loop_copies(s, l, open, i) || s->vals[o->results + i].base != o->results + i)
-			continue;
-		const ir_type *ty = type_get(l->p->m, l->vals.p[open->results + i].type);
-		ns = sat_add(ns,
-			reorder_time_ns(
-				&s->dev, s->vals[open->results + i].bytes, elem_bits((enum elem)ty->elem)));
-	}
-	return ns;
-}
-
-/* From which place of a loop what it yields at place i comes as it is: i itself for all else. */
-static uint32_t carried_from(const lowered *l, const lop *end, const lop *open, uint32_t i)
-{
-	lval_id v = operand_at(l, end, i);
-	return v >= open->results && v < open->results + open->n_results ? v - open->results : i;
-}
-
-/* Is place i the first of a ring of places that trade what they hold? */
-static bool leads_ring(const lowered *l, const lop *end, const lop *open, uint32_t i, uint32_t n)
-{
-	uint32_t at = carried_from(l, end, open, i);
-	for (uint32_t steps = 1; at > i && at < n && steps < n; steps++)
-		at = carried_from(l, end, open, at);
-	return at == i;
-}
-
-/* What a loop carries to another place is copied there in every turn, on TPU; of values that trade
- * places one is put aside first (the key schedule of random bits, rolled: three copies for two). */
-static int64_t traded_ns(const simulator *s, const lowered *l, const lop *end, const lop *open)
-{
-	int64_t ns = 0;
-	uint32_t n = s->dev.target == TARGET_TPU ? MIN(end->n_operands, open->n_results) : 0;
-	for (uint32_t i = 0; i < n; i++) {
-		lval_id v = open->results + i;
-		const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-		if (carried_from(l, end, open, i) == i || ty->kind != TYPE_TENSOR || ty->elements <= 1)
-			continue;
-		int64_t copies = leads_ring(l, end, open, i, n) ? 2 : 1,
-				bytes = sat_mul(2, s->vals[v].bytes);
-		ns = sat_add(
-			ns, sat_mul(copies, sat_add(s->dev.op_launch_ns, memory_time_ns(&s->dev, bytes))));
-	}
-	return ns;
-}
-
 static void measure_border(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
@@ -910,9 +614,9 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 										 : RUN_END,
 		id);
 	if (form_of(l, o) == FORM_LOOP && r->kind != RUN_ELSE)
-		r->ns = copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
+		r->ns = border_copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
 	if (form_of(l, o) == FORM_LOOP && r->kind == RUN_END)
-		r->follows_ns = traded_ns(s, l, o, &l->ops.p[s->ops[id].begin]);
+		r->follows_ns = border_traded_ns(s, l, o, &l->ops.p[s->ops[id].begin]);
 	if (r->kind == RUN_REGION)
 		r->ns = sat_add(r->ns, enter_loop(s, id));
 	else if (r->kind == RUN_END)

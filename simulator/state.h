@@ -211,7 +211,7 @@ typedef struct rounded_value {
 
 /* Values of these local dims, in any order, lie padded where they are matrices of a batch. */
 typedef struct padded_matrix {
-	uint64_t key; /* of the dims */
+	uint64_t key;   /* of the dims */
 	int64_t padded; /* elements */
 } padded_matrix;
 

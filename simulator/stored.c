@@ -1,7 +1,7 @@
 /* Bytes that values take in main memory where their elements leave lanes of a TPU's tiles empty.
- * Compilers for TPU lay a value so that its two minor dims fill tiles of rows and lanes; where an op
- * wants other ones there the value is padded. (libtpu 0.0.51: buffers of the judged programs that
- * are alive at the peak.) */
+ * Compilers for TPU lay a value so that its two minor dims fill tiles of rows and lanes; where an
+ * op wants other ones there the value is padded. (libtpu 0.0.51: buffers of the judged programs
+ * that are alive at the peak.) */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -37,7 +37,8 @@ static uint64_t shape_key(const lowered *l, lval_id v, int64_t *elements)
 	return hash_bytes(dims, n * sizeof *dims, n);
 }
 
-static void note_matrix(simulator *s, const lowered *l, lval_id v, int64_t batch, int64_t rows, int64_t columns)
+static void note_matrix(
+	simulator *s, const lowered *l, lval_id v, int64_t batch, int64_t rows, int64_t columns)
 {
 	int64_t elements;
 	uint64_t key = shape_key(l, v, &elements);
@@ -46,8 +47,8 @@ static void note_matrix(simulator *s, const lowered *l, lval_id v, int64_t batch
 			return;
 	int64_t plain = sat_mul(batch, sat_mul(rows, columns));
 	if (plain == elements)
-		vec_push(&s->matrices,
-			(padded_matrix){key, matrix_elements(&s->dev, batch, rows, columns)});
+		vec_push(
+			&s->matrices, (padded_matrix){key, matrix_elements(&s->dev, batch, rows, columns)});
 }
 
 /* Rows and columns of a product of a batch lie in a tile, be they few. */
@@ -65,7 +66,8 @@ static void find_matrices(simulator *s, const lowered *l)
 				rows[] = {w->m, w->n, w->m};
 		for (uint32_t k = 0; k < 3; k++)
 			if (w->unfilled >> k & 1)
-				note_matrix(s, l, k < 2 ? operand_at(l, o, k) : o->results, batch, rows[k], columns[k]);
+				note_matrix(
+					s, l, k < 2 ? operand_at(l, o, k) : o->results, batch, rows[k], columns[k]);
 	}
 }
 

@@ -1,0 +1,213 @@
+/* Copies that compilers put in front of kernels and behind them, because an op wants the dims of what
+ * it reads or makes in another order than what stands beside it; and the pieces of windowed einsums. */
+#include "simulator/kernel.h"
+
+/* Time to bring a value into the order in which windows lie, or back: its elements pass through the
+ * vector unit, and what does not fit on the chip is written. */
+static int64_t windows_copy_ns(const simulator *s, lop_id id, int64_t elements, int64_t stored)
+{
+	int64_t t = elements_time_ns(&s->dev, elements, false);
+	return stored > most_on_chip(s, id) ? sat_add(t, memory_time_ns(&s->dev, stored)) : t;
+}
+
+/* What lies as windows do is copied for those that want it otherwise. */
+void kernel_leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n)
+{
+	lval_id v = l->ops.p[id].results;
+	k->apart_ns = sat_add(k->apart_ns,
+		sat_mul(n,
+			windows_copy_ns(
+				s, id, sat_mul(l->vals.p[v].bytes, 8) / stored_bits(s, l, v), s->vals[v].bytes)));
+}
+
+/* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
+ * made: of what is read as long as there is room for more than that. */
+void kernel_add_rows(
+	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n)
+{
+	const struct op_rows *read = w->in_place ? &w->rows[1] : &w->rows[0],
+						 *made = w->in_place ? &w->rows[0] : &w->rows[1];
+	int64_t most = w->in_place ? most_on_chip(s, id) : s->dev.on_chip_bytes / 8, ns = 0;
+	if (w->windows_work) {
+		const lop *o = &l->ops.p[id];
+		lop_id def = s->vals[operand_at(l, o, w->in_place ? o->n_operands - 1 : 0)].def;
+		if (!s->ops[def].windows_work || s->ops[def].class == CLASS_REDUCE)
+			ns = windows_copy_ns(s, id, read->elements, padded_rows_bytes(&s->dev, read));
+	} else {
+		if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
+			ns = padded_rows_ns(&s->dev, read);
+		if (made->row && padded_rows_bytes(&s->dev, made) > most)
+			ns = sat_add(ns, padded_rows_ns(&s->dev, made));
+	}
+	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
+}
+
+/* Does some dim of the value fill whole lanes? */
+static bool fills_lanes(const simulator *s, const lowered *l, lval_id v)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
+	for (uint32_t d = 0; ty->kind == TYPE_TENSOR && d < ty->rank; d++)
+		if (ceil_div(ty->dims[d], sharding_dim_parts(sh, d)) % s->dev.tile_minor == 0)
+			return true;
+	return false;
+}
+
+/* A value whose rows and columns do not fill the lanes has its batch there outside of products, if
+ * that does. For products of a batch it is copied, padded, once; scores, which only such products
+ * and what is between them see, are not. libtpu 0.0.51, attention over 49 to 577 places with depths
+ * of 32 and 64 (tests/judged/kernels.py). */
+void kernel_arrange_for_batch(
+	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
+{
+	bool unsorted[2];
+	lval_id v[3] = {ID_NONE, ID_NONE, o->results};
+	for (uint32_t i = 0; i < 2 && i < o->n_operands; i++) {
+		v[i] = operand_at(l, o, i);
+		const sim_op *def = &s->ops[s->vals[v[i]].def];
+		unsorted[i] =
+			w->unsorted >> i & 1 || (def->work != UINT32_MAX && work_at(s, def)->transpose);
+		v[i] = base_of(s, v[i]);
+	}
+	int64_t batch = w->results / (w->m * w->n), columns[] = {w->k, w->k, w->n},
+			rows[] = {w->m, w->n, w->m};
+	for (uint32_t i = 0; i < 3; i++) {
+		bool wanted = i < 2 ? unsorted[i] : unsorted[0] != unsorted[1];
+		if (!wanted || !(w->unfilled >> i & 1) || v[i] == ID_NONE || s->vals[v[i]].arranged ||
+			!fills_lanes(s, l, v[i]))
+			continue;
+		s->vals[v[i]].arranged = true;
+		int bits = stored_bits(s, l, v[i]);
+		int64_t elements = matrix_elements(&s->dev, batch, rows[i], columns[i]);
+		k->apart_ns = sat_add(
+			k->apart_ns, sat_mul(n, reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits)));
+	}
+}
+
+/* Local size of the last of three dims or more; INT64_MAX of fewer. */
+static int64_t last_dim(const lowered *l, lval_id v)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	if (ty->rank < 3)
+		return INT64_MAX;
+	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
+	return MAX(ceil_div(ty->dims[ty->rank - 1], sharding_dim_parts(sh, ty->rank - 1)), 1);
+}
+
+/* What each iteration of a windowed einsum needs all of is read again by each, unless it is on the
+ * chip; what is cut into pieces that are scattered is first brought into an order in which they do
+ * not share lanes. */
+void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
+{
+	const sim_op *so = &s->ops[o - l->ops.p];
+	if (so->whole == WINDOW_NO_OPERAND)
+		return;
+	lval_id whole = base_of(s, operand_at(l, o, so->whole)),
+			cut = base_of(s, operand_at(l, o, !so->whole));
+	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->root))
+		kernel_add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
+	int bits = stored_bits(s, l, cut);
+	if (so->window == WINDOW_SCATTER)
+		k->apart_ns = sat_add(k->apart_ns, reorder_time_ns(&s->dev, s->vals[cut].bytes, bits));
+}
+
+/* The loop of a windowed einsum multiplies two pieces at a time. Where an operand is gathered it
+ * begins with a result of zeros, into which it writes each piece; where the sum is scattered it
+ * adds each piece to one that travels. libtpu 0.0.51 on v5e (docs/judged.md). */
+void kernel_add_pieces(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w)
+{
+	const sim_op *so = &s->ops[o - l->ops.p];
+	const sim_val *v = &s->vals[o->results];
+	int bits = stored_bits(s, l, o->results);
+	int64_t elements = sat_mul(v->bytes, 8) / bits, ns = elements_time_ns(&s->dev, elements, false),
+			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),
+			lanes = last_dim(l, o->results);
+	if (lanes < s->dev.tile_minor) /* pieces of several dims are not made matrices */
+		product = sat_mul(product, s->dev.tile_minor) / lanes;
+	if (so->window == WINDOW_SCATTER) {
+		ns = sat_add(ns, sat_mul(2 * so->pieces, s->dev.op_launch_ns));
+	} else {
+		/* pieces of few features of a convolution do not fill the lanes: each write passes over
+		 * all of the result, and products were seen to take 2 to 8 times as long */
+		enum { FEW = 4, SLOWER = 4 };
+		if (!w->products && so->whole == 0 && FEW * w->n / so->pieces < s->dev.tile_minor)
+			ns = sat_mul(ns, so->pieces / 2), product = sat_mul(product, SLOWER);
+		ns = sat_add(ns, fill_time_ns(&s->dev, v->bytes, bits));
+	}
+	k->apart_ns = sat_add(k->apart_ns, sat_add(ns, product - w->matmul_ns));
+}
+
+/* XLA's partitioner gathers along two dims at once into a new leading one, and brings the parts
+ * into their order in two copies with half-filled tiles: 44 ps an element in bfloat16, 31 in
+ * float32, 31 of 100 million elements (libtpu 0.0.51 for v5e: gathers of 1 to 100 million elements
+ * over 16 devices), where a pass over all elements takes 14.7. */
+void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id)
+{
+	enum { HALF_PASSES = 7 };
+	const lop *o = &l->ops.p[id];
+	if (s->ops[id].arranged || o->kind != LOP_COLLECTIVE || o->coll != COLL_ALL_GATHER ||
+		o->given || l->level == LEVEL_EXACT || s->dev.target != TARGET_TPU)
+		return;
+	s->ops[id].arranged = true;
+	const ir_type *ty = type_get(l->p->m, l->vals.p[o->results].type);
+	uint32_t dims = 0;
+	for (uint32_t d = 0; d < ty->rank; d++)
+		dims += o->step->dim_axes[d].n > 0;
+	if (dims < 2)
+		return;
+	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
+	k->apart_ns = sat_add(k->apart_ns,
+		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, false) * HALF_PASSES / 2);
+}
+
+/* A collective that a program of one device says. */
+static bool is_own_collective(const simulator *s, const lowered *l, lop_id id)
+{
+	return s->ops[id].class == CLASS_COLLECTIVE &&
+		(l->level == LEVEL_EXACT || lop_is_own(l, &l->ops.p[id]));
+}
+
+/* Does such a collective make the kernel of a convolution, or take its gradient? */
+static bool is_kernel_moved(const simulator *s, const lowered *l, const lop *o)
+{
+	lop_id def = s->vals[base_of(s, operand_at(l, o, 1))].def,
+		   reader = s->vals[o->results].external_min;
+	if (is_own_collective(s, l, def) && !l->ops.p[def].halo)
+		return true;
+	return reader != ID_NONE && l->vals.p[o->results].n_uses == 1 &&
+		is_own_collective(s, l, reader) && l->ops.p[reader].coll == COLL_REDUCE_SCATTER;
+}
+
+/* The features of an image's first kernel share a tile with its taps, but not where a collective of
+ * an exact program says how the kernel lies: libtpu 0.0.51 on v5e then takes 3,634 instead of 176
+ * us for 3 features and 3 x 3 x 3 taps, 2,154 and 1,091 instead of 94 and 36 for 7 x 7 taps and
+ * their gradient. */
+void kernel_add_scattered_features(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
+{
+	enum { SLOWER = 10 };
+	if (w->few_features && s->dev.target == TARGET_TPU && o->n_operands == 2 &&
+		is_kernel_moved(s, l, o))
+		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, sat_mul(SLOWER, w->matmul_ns)));
+}
+
+/* What reads beyond its part reads a copy with the borders in place (libtpu 0.0.51: a kernel of its
+ * own in front of convolutions); windows of reductions take them up themselves. */
+void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul)
+{
+	const lop *o = &l->ops.p[id];
+	if (!matmul || o->kind != LOP_COLLECTIVE || !o->halo || s->ops[id].arranged ||
+		s->dev.target != TARGET_TPU || l->level == LEVEL_EXACT)
+		return;
+	s->ops[id].arranged = true;
+	int64_t bytes = o->bytes;
+	for (const lop *b = o; b->n_operands > 1; bytes = sat_add(bytes, b->bytes))
+		b = &l->ops.p[l->vals.p[operand_at(l, b, 1)].def];
+	lval_id v = base_of(s, operand_at(l, o, 0));
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	int64_t elements =
+		sat_mul(sat_add(s->vals[v].bytes, bytes), 8) / MAX(elem_bits((enum elem)ty->elem), 8);
+	k->apart_ns = sat_add(
+		k->apart_ns, sat_add(s->dev.op_launch_ns, elements_time_ns(&s->dev, elements, false)));
+}

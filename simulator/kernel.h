@@ -1,0 +1,61 @@
+/* What the kernels do, between the files that find it out. */
+#ifndef SW_SIMULATOR_KERNEL_H
+#define SW_SIMULATOR_KERNEL_H
+
+#include "simulator/state.h"
+
+enum { MOST_READS = 8 };
+
+/* What one kernel does, summed over its members. */
+typedef struct kernel {
+	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
+	int64_t vector_flops, flops;
+	int64_t arguments; /* bytes: of arguments that it reads whole from memory, those that may be
+	                      fetched ahead */
+	int64_t far;       /* bytes: of other values that it so reads */
+	int64_t results;   /* bytes: of what it writes to memory, that may be copied out later */
+	int64_t largest;   /* elements: of the largest tensor that is read or written */
+	int64_t full;      /* elements: of the largest result of 32 bits */
+	int64_t written;   /* elements: of what the root makes */
+	int64_t launches;  /* beside its own */
+	/* results of the largest matmul, and with padding to the tiles */
+	int64_t products, stored_products;
+	uint32_t n_large;  /* results of as many elements */
+	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
+	int64_t stored_ns; /* to write a value as large as that */
+	int64_t tail_ns;   /* of it, when all is computed */
+	bool near;         /* results of a matmul stay on the chip */
+	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
+	uint32_t members;
+	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
+	struct {
+		lval_id val;
+		bool near; /* from the chip */
+		int64_t elements, bytes;
+	} read[MOST_READS];
+	uint8_t worked;   /* bit k: something in front of operand k of the contraction */
+	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
+	                     of the last border is */
+	lop_id root;
+} kernel;
+
+/* kernels.c: n times so many bytes of memory traffic. */
+void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes);
+
+/* arrange.c: what members and operands cost besides, n times: copies into another order of dims, pieces of
+ * windowed einsums. */
+void kernel_leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n);
+void kernel_add_rows(const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n);
+void kernel_arrange_for_batch(simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
+void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o);
+void kernel_add_pieces(const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w);
+void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id);
+void kernel_add_scattered_features(const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
+void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
+
+/* borders.c: time of what a loop runs on copies of, in front of it or behind it; and of what its places
+ * trade at the end of a turn. open, end: the loop's begin and end. */
+int64_t border_copies_ns(const simulator *s, const lowered *l, const lop *o, const lop *open);
+int64_t border_traded_ns(const simulator *s, const lowered *l, const lop *end, const lop *open);
+
+#endif
