@@ -1,5 +1,6 @@
-/* Copies that compilers put in front of kernels and behind them, because an op wants the dims of what
- * it reads or makes in another order than what stands beside it; and the pieces of windowed einsums. */
+/* Copies that compilers put in front of kernels and behind them, because an op wants the dims of
+ * what it reads or makes in another order than what stands beside it; and the pieces of windowed
+ * einsums. */
 #include "simulator/kernel.h"
 
 /* Time to bring a value into the order in which windows lie, or back: its elements pass through the

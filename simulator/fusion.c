@@ -525,7 +525,9 @@ static bool is_made_again(const simulator *s, const lowered *l, const lop *o)
 	if (s->dev.target != TARGET_TPU || o->kind != LOP_COMPUTE || o->nest || o->n_operands != 1 ||
 		v->external_min == ID_NONE || MIN(v->group_min, v->copied_min) == ID_NONE)
 		return false;
-	return s->vals[operand_at(l, o, 0)].bytes < v->bytes && count_readers(s, v) <= MAX_COPIES;
+	lval_id from = operand_at(l, o, 0);
+	return made_by(s, l, from)->class != CLASS_ELEMENTWISE && s->vals[from].bytes < v->bytes &&
+		count_readers(s, v) <= MAX_COPIES;
 }
 
 /* Its operand is read by those kernels, too, and it itself by the others alone. */

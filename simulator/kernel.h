@@ -42,19 +42,23 @@ typedef struct kernel {
 /* kernels.c: n times so many bytes of memory traffic. */
 void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes);
 
-/* arrange.c: what members and operands cost besides, n times: copies into another order of dims, pieces of
- * windowed einsums. */
+/* arrange.c: what members and operands cost besides, n times: copies into another order of dims,
+ * pieces of windowed einsums. */
 void kernel_leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n);
-void kernel_add_rows(const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n);
-void kernel_arrange_for_batch(simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
+void kernel_add_rows(
+	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n);
+void kernel_arrange_for_batch(
+	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o);
-void kernel_add_pieces(const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w);
+void kernel_add_pieces(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w);
 void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id);
-void kernel_add_scattered_features(const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
+void kernel_add_scattered_features(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
 
-/* borders.c: time of what a loop runs on copies of, in front of it or behind it; and of what its places
- * trade at the end of a turn. open, end: the loop's begin and end. */
+/* borders.c: time of what a loop runs on copies of, in front of it or behind it; and of what its
+ * places trade at the end of a turn. open, end: the loop's begin and end. */
 int64_t border_copies_ns(const simulator *s, const lowered *l, const lop *o, const lop *open);
 int64_t border_traded_ns(const simulator *s, const lowered *l, const lop *end, const lop *open);
 

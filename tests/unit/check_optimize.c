@@ -403,6 +403,69 @@ START_TEST(contractions_of_xla)
 }
 END_TEST
 
+#define TABLE "tensor<32x16xf32>"
+#define ROWS_READ "tensor<64x16xf32>"
+#define INDICES "tensor<64x1xi32>"
+#define GATHER(table, indices, result) \
+	"func.func @main(%a: " TABLE \
+	" " AT(table) ", %i: " INDICES " " AT(indices) ") -> (" ROWS_READ " " AT( \
+		result) ") {\n  %g = \"stablehlo.gather\"(%a, %i) <{dimension_numbers = " \
+				"#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], " \
+	            "start_index_map = [0], " \
+				"index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}> : (" TABLE ", " INDICES \
+				") -> " ROWS_READ "\n  return %g : " ROWS_READ "\n}\n"
+#define ADD_TO(table, indices, updates) \
+	"func.func @main(%a: " TABLE \
+	" " AT(table) ", %i: " INDICES \
+				  " " AT(indices) ", %u: " ROWS_READ " " AT(updates) ") -> (" TABLE " " AT( \
+					  table) ") {\n  %r = \"stablehlo.scatter\"(%a, %i, %u) " \
+							 "<{scatter_dimension_numbers = " \
+	                         "#stablehlo.scatter<update_window_dims = [1], " \
+							 "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], " \
+	                         "index_vector_dim = 1>}> ({\n" \
+							 "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %s = stablehlo.add " \
+	                         "%x, %y : tensor<f32>\n" \
+							 "    stablehlo.return %s : tensor<f32>\n  }) : (" TABLE ", " INDICES \
+							 ", " ROWS_READ ") -> " TABLE "\n  return %r : " TABLE "\n}\n"
+#define D "{\"d\"}"
+#define M "{\"m\"}"
+#define BOTH "{\"d\", \"m\"}"
+/* Single gathers and scatters as libtpu compiles them on 16 devices, what is read and written being
+ * larger than the table. */
+static const struct {
+	const char *name, *text, *want;
+} access_cases[] = {
+	{"whole indices: the table stays, and what is read is scattered",
+		GATHER(M ", " D, "{}, {}", M ", " D), "reduce_scatter=1"},
+	{"or cut by free axes, and moved", GATHER(M ", {}", "{}, {}", M ", {}"),
+		"all_reduce=1 collective_permute=1"},
+	{"along the other dim, too", GATHER(M ", {}", "{}, {}", "{}, " M),
+		"all_reduce=1 collective_permute=1"},
+	{"indices cut by other axes: the same", GATHER(M ", {}", D ", {}", BOTH ", {}"),
+		"reduce_scatter=1"},
+	{"indexed dims whole: no other cut", GATHER("{}, " M, "{}, {}", M ", {}"), "all_to_all=1"},
+	{"indices cut by the table's axes: the table goes to free ones",
+		GATHER(M ", {}", M ", {}", M ", " D), "reduce_scatter=1 collective_permute=1"},
+	{"whichever dim they cut", GATHER("{}, " M, M ", {}", M ", {}"),
+		"all_gather=1 collective_permute=1"},
+	{"with none free it is gathered", GATHER(BOTH ", {}", BOTH ", {}", BOTH ", {}"),
+		"all_gather=1"},
+	{"updates by whole indices are gathered", ADD_TO(M ", " D, "{}, {}", M ", " D), "all_gather=1"},
+	{"and by indices that other axes cut", ADD_TO(M ", {}", D ", {}", D ", " M),
+		"all_reduce=1 all_gather=1"},
+	{"by indices cut by the table's axes they stay", ADD_TO("{}, " M, M ", {}", M ", {}"),
+		"all_reduce=1 collective_permute=2"},
+};
+
+START_TEST(accesses_of_xla)
+{
+	lowering x;
+	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", access_cases[_i].text);
+	check_single(&x, TARGET_TPU, access_cases[_i].want);
+	lowering_release(&x);
+}
+END_TEST
+
 static int64_t moved_bytes(const char *text)
 {
 	lowering x;
@@ -815,6 +878,7 @@ int main(void)
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_loop_test(t, contractions_of_xla, 0, (int)COUNT_OF(contraction_cases));
+	tcase_add_loop_test(t, accesses_of_xla, 0, (int)COUNT_OF(access_cases));
 	tcase_add_test(t, convolutions_of_xla);
 	tcase_add_test(t, sums_of_convolutions);
 	tcase_add_test(t, keys_of_a_top_k);
