@@ -53,3 +53,26 @@ def test_only_where_its_compiler_does(tmp_path):
     assert "windowed einsum" not in run("lower", str(path), "--device", "h100").stdout
     ops = json.loads(run("simulate", str(path), "--device", "tpu-v5e", "--json", "--ops").stdout)["ops"]
     assert [o["name"] for o in ops if o.get("windowed_einsum")] in (["all_gather"], ["reduce_scatter"])
+
+
+def convolutions(number):
+    images, kernel, result = "tensor<512x8x8x256xbf16>", "tensor<4x4x256x512xbf16>", "tensor<512x4x4x512xbf16>"
+    batch, features = sharding(["d+m", "-", "-", "-"]), sharding(["-", "-", "d+m", "-"])
+    arguments = ["%%x%d: %s {sdy.sharding = %s}" % (i, images, batch) for i in range(number)] + ["%%w: %s {sdy.sharding = %s}" % (kernel, features)]
+    ops = ["%%y%d = stablehlo.convolution(%%x%d, %%w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
+           "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (%s, %s) -> %s" % (i, i, images, kernel, result)
+           for i in range(number)]
+    return "module {\n sdy.mesh @mesh = <[\"d\"=4, \"m\"=4]>\n func.func public @main(%s) -> (%s) {\n %s\n return %s : %s\n }\n}\n" % (
+        ", ".join(arguments), ", ".join(["%s {sdy.sharding = %s}" % (result, batch)] * number), "\n ".join(ops),
+        ", ".join("%%y%d" % i for i in range(number)), ", ".join([result] * number))
+
+
+def test_convolutions_that_share_a_kernel(tmp_path):
+    """libtpu 0.0.51: a loop each and no gather, for one to three of them; products that share a weight gather it once."""
+    times = []
+    for number in (1, 2, 3):
+        path = tmp_path / "convolutions.mlir"
+        path.write_text(convolutions(number))
+        assert "windowed einsum" in run("lower", str(path), "--device", "tpu-v5e").stdout
+        times.append(json.loads(run("simulate", str(path), "--device", "tpu-v5e", "--json").stdout)["compute_ns"])
+    assert times[1] > 1.9 * times[0] and times[2] > 2.8 * times[0], times
