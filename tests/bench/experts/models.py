@@ -65,6 +65,11 @@ TENSOR = {
     "time_mix": {"megatron": {r"'[rkvgw]'\]$": -1, r"'time'\]\['out'\]$": -2, r"'up'\]$": -1, r"'down'\]$": -2}},
     "transcribed": {"megatron": PLAIN},
     "bags": {"tables_rows": {r"'tables'": 0}, "tables_width": {r"'tables'": 1}},
+    "orthogonal": {"megatron": {r"'[qkv]'\]$": -1, r"'out'\]$": -2, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "preferred": {"megatron": PLAIN},
+    "hashed": {"tables_rows": {r"'tables'": 0}},
+    "sampled": {"megatron": {r"'value'\]$": -2, r"'offset'\]$": -3, r"'share'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "paged": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'(gate|up)'\]$": -1, r"'down'\]$": -2, r"^caches": -2}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -77,6 +82,9 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "masked_words": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
              "sorted_experts": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
              "time_mix": {"vocabulary": {r"^(params|opt).*'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
+             "orthogonal": {"vocabulary": {r"^(params|opt|momenta).*'words'\]$": 0}},
+             "preferred": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
+             "paged": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
