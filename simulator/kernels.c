@@ -49,7 +49,9 @@ static int64_t add_elements(
 		return 0;
 	int64_t elements = bytes * 8 / stored_bits(s, l, v);
 	const sim_op *def = &s->ops[s->vals[v].def];
-	if (lies_in_parts(s, v))
+	bool copied =
+		s->ops[k->root].class == CLASS_OTHER; /* windows as they lie, whatever tiles have */
+	if (lies_in_parts(s, v) && !copied)
 		elements = sat_mul(in_whole_tiles(def, elements), 1024) / MAX(def->windows_stored, 1);
 	k->largest = MAX(k->largest, elements);
 	return elements;
@@ -185,11 +187,25 @@ static void read_value(
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
 
-/* An update that cannot be done where its operand lies copies it first. */
-static bool updates_in_place(const simulator *s, lval_id target, lop_id root)
+/* The number of an argument of main; -1 of other values. */
+static int32_t argument_number(const simulator *s, const lowered *l, lval_id v)
+{
+	pval_id origin = l->vals.p[v].origin;
+	return s->vals[v].argument && origin != ID_NONE ? s->p->vals.p[origin].arg_index : -1;
+}
+
+/* Nobody reads the target afterwards, and its buffer is the op's to write: one of the program's
+ * own, one that is returned, or one that was donated to what is returned. */
+static bool updates_in_place(
+	const simulator *s, const lowered *l, lval_id target, lop_id root, lval_id result)
 {
 	const sim_val *v = &s->vals[target];
-	return v->last_use == root && !v->constant && (!v->argument || v->output);
+	if (v->last_use != root || v->constant)
+		return false;
+	int32_t arg = argument_number(s, l, target);
+	return !v->argument || v->output ||
+		(arg >= 0 && is_donated(s, (uint32_t)arg) && s->vals[result].output &&
+			s->vals[result].bytes == v->bytes);
 }
 
 /* What a scatter works on, where that cannot be what it is given: a copy, or a constant that is
@@ -199,7 +215,7 @@ static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id
 	lval_id target = base_of(s, operand_at(l, &l->ops.p[id], 0));
 	const sim_val *v = &s->vals[target];
 	const sim_op *def = &s->ops[v->def];
-	if (updates_in_place(s, target, k->root))
+	if (updates_in_place(s, l, target, k->root, l->ops.p[id].results))
 		return;
 	if (s->dev.target != TARGET_TPU || !v->constant || def->work == UINT32_MAX ||
 		!work_at(s, def)->splat) {

@@ -213,10 +213,14 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 		store_as_windows(s, l, o->results, w->windows_stored);
 		return;
 	}
-	for (uint32_t i = 0; i < o->n_operands && o->n_results; i++) {
+	for (uint32_t i = 0; i < o->n_operands; i++) {
 		sim_op *def = &s->ops[s->vals[operands[i]].def];
 		if (!def->windows_work || def->class == CLASS_REDUCE)
 			continue;
+		if (!o->n_results) { /* it is returned */
+			def->windows_end = true;
+			continue;
+		}
 		bool elementwise = so->class == CLASS_ELEMENTWISE &&
 			elements_of(l, operands[i]) == elements_of(l, o->results);
 		if (elementwise || so->class == CLASS_REDUCE)

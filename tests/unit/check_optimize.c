@@ -411,7 +411,7 @@ END_TEST
 	" " AT(table) ", %i: " INDICES " " AT(indices) ") -> (" ROWS_READ " " AT( \
 		result) ") {\n  %g = \"stablehlo.gather\"(%a, %i) <{dimension_numbers = " \
 				"#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], " \
-	            "start_index_map = [0], " \
+				"start_index_map = [0], " \
 				"index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}> : (" TABLE ", " INDICES \
 				") -> " ROWS_READ "\n  return %g : " ROWS_READ "\n}\n"
 #define ADD_TO(table, indices, updates) \
@@ -420,11 +420,11 @@ END_TEST
 				  " " AT(indices) ", %u: " ROWS_READ " " AT(updates) ") -> (" TABLE " " AT( \
 					  table) ") {\n  %r = \"stablehlo.scatter\"(%a, %i, %u) " \
 							 "<{scatter_dimension_numbers = " \
-	                         "#stablehlo.scatter<update_window_dims = [1], " \
+							 "#stablehlo.scatter<update_window_dims = [1], " \
 							 "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], " \
-	                         "index_vector_dim = 1>}> ({\n" \
+							 "index_vector_dim = 1>}> ({\n" \
 							 "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %s = stablehlo.add " \
-	                         "%x, %y : tensor<f32>\n" \
+							 "%x, %y : tensor<f32>\n" \
 							 "    stablehlo.return %s : tensor<f32>\n  }) : (" TABLE ", " INDICES \
 							 ", " ROWS_READ ") -> " TABLE "\n  return %r : " TABLE "\n}\n"
 #define D "{\"d\"}"

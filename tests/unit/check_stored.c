@@ -1,10 +1,12 @@
-/* Bytes that values take in a TPU's main memory beside their elements: those of libtpu 0.0.51's buffers. */
+/* Bytes that values take in a TPU's main memory beside their elements: those of libtpu 0.0.51's
+ * buffers. */
 #include "simulator/simulator.h"
 #include "tests/unit/module_fixture.h"
 
 enum { M = 1 << 20 };
 
-static int64_t temporary_bytes(const char *name, const char *args, const char *results, const char *lines)
+static int64_t temporary_bytes(
+	const char *name, const char *args, const char *results, const char *lines)
 {
 	module *m = read_body(args, results, lines);
 	device dev;
@@ -16,26 +18,56 @@ static int64_t temporary_bytes(const char *name, const char *args, const char *r
 	return c.temporary_bytes;
 }
 
-/* Logits that are products in bfloat16 and widened for a loss that gathers from them: both are kept, for all
- * else reads the narrow ones. */
+/* Logits that are products in bfloat16 and widened for a loss that gathers from them: both are
+ * kept, for all else reads the narrow ones. */
 #define X "tensor<16384x1024xbf16>"
 #define W "tensor<1024x8192xbf16>"
 #define L(type) "tensor<16384x8192x" type ">"
 #define LOSS(gather) \
-	"%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (" X ", " W ") -> " L("bf16") "\n" \
-	"%f = stablehlo.convert %y : (" L("bf16") ") -> " L("f32") "\n" \
-	"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n" \
-	"%e = stablehlo.exponential %f : " L("f32") "\n" \
-	"%s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (" L("f32") \
-	", tensor<f32>) -> tensor<16384xf32>\n" gather \
-	"%b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<16384xf32>) -> " L("f32") "\n" \
-	"%d = stablehlo.divide %e, %b : " L("f32") "\n" \
-	"%h = stablehlo.convert %d : (" L("f32") ") -> " L("bf16") "\n" \
-	"%v = stablehlo.dot_general %x, %h, contracting_dims = [0] x [0] : (" X ", " L("bf16") ") -> " W "\n"
+	"%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (" X ", " W \
+	") -> " L("bf16") "\n" \
+					  "%f = stablehlo.convert %y : (" L("bf16") ") -> " L( \
+						  "f32") "\n" \
+								 "%zero = stablehlo.constant dense<0.0> : tensor<f32>\n" \
+								 "%e = stablehlo.exponential %f : " L( \
+									 "f32") "\n" \
+											"%s = stablehlo.reduce(%e init: %zero) applies " \
+											"stablehlo.add across dimensions = [1] : (" L( \
+												"f32") ", tensor<f32>) -> " \
+	                                                   "tensor<16384xf32>\n" gather \
+													   "%b = stablehlo.broadcast_in_dim %s, dims " \
+	                                                   "= [0] " \
+													   ": (tensor<16384xf32>) -> " L( \
+														   "f32") "\n" \
+																  "%d = stablehlo.divide %e, %b " \
+	                                                              ": " L("f32") "\n" \
+																				"%h = " \
+	                                                                            "stablehlo." \
+	                                                                            "convert " \
+																				"%d : (" L("f32") ") -> " L( \
+																					"bf1" \
+																					"6") "\n" \
+																						 "%v = " \
+	                                                                                     "stableh" \
+	                                                                                     "lo.dot_" \
+	                                                                                     "general" \
+	                                                                                     " %x, " \
+	                                                                                     "%h, " \
+	                                                                                     "contrac" \
+	                                                                                     "ting_" \
+	                                                                                     "dims = " \
+	                                                                                     "[0] x " \
+	                                                                                     "[0] : " \
+	                                                                                     "(" X \
+																						 ", " L( \
+																							 "bf1" \
+	                                                                                         "6") ") -> " W \
+																								  "\n"
 #define PICK \
-	"%p = \"stablehlo.gather\"(%f, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], " \
-	"start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} : (" L("f32") \
-	", tensor<16384x2xi32>) -> tensor<16384xf32>\n"
+	"%p = \"stablehlo.gather\"(%f, %i) {dimension_numbers = " \
+	"#stablehlo.gather<collapsed_slice_dims = [0, 1], " \
+	"start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} : (" L( \
+		"f32") ", tensor<16384x2xi32>) -> tensor<16384xf32>\n"
 
 START_TEST(test_widened_beside_its_readers)
 {
@@ -48,33 +80,49 @@ START_TEST(test_widened_beside_its_readers)
 }
 END_TEST
 
-/* Scores of 49 places lie in tiles of 56 x 128, not with one of the dims of their batch in a tile. */
+/* Scores of 49 places lie in tiles of 56 x 128, not with one of the dims of their batch in a tile.
+ */
 #define Q "tensor<1024x16x49x32xbf16>"
 #define S(type) "tensor<1024x16x49x49x" type ">"
 START_TEST(test_matrices_of_a_batch_fill_tiles)
 {
 	int64_t bytes = temporary_bytes("tpu-v5e", "%q: " Q ", %k: " Q, "tensor<f32>, tensor<f32>",
-		"%s = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : (" Q
-		", " Q ") -> " S("f32") "\n"
-		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
-		"%a = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (" S("f32") ", tensor<f32>) -> tensor<f32>\n"
-		"%b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> " S("f32") "\n"
-		"%c = stablehlo.subtract %s, %b : " S("f32") "\n"
-		"%d = stablehlo.tanh %c : " S("f32") "\n"
-		"%e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (" S("f32") ", tensor<f32>) -> tensor<f32>\n"
-		"return %a, %e : tensor<f32>, tensor<f32>");
+		"%s = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = "
+		"[3] x [3] : (" Q ", " Q ") -> " S(
+			"f32") "\n"
+				   "%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+				   "%a = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions "
+				   "= [0, 1, 2, 3] : (" S(
+					   "f32") ", tensor<f32>) -> tensor<f32>\n"
+							  "%b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> " S(
+								  "f32") "\n"
+										 "%c = stablehlo.subtract %s, %b : " S(
+											 "f32") "\n"
+													"%d = stablehlo.tanh %c : " S(
+														"f32") "\n"
+															   "%e = stablehlo.reduce(%d init: "
+															   "%zero) applies stablehlo.add "
+															   "across dimensions = [0, 1, 2, 3] : "
+															   "(" S("f32") ", tensor<f32>) -> "
+																			"tensor<f32>\n"
+																			"return %a, %e : "
+																			"tensor<f32>, "
+																			"tensor<f32>");
 	ck_assert_int_ge(bytes, 448 * (int64_t)M);
 	ck_assert_int_lt(bytes, 460 * (int64_t)M);
 }
 END_TEST
 
-/* A table with rows of half the lanes is copied with padding, and what is read of it has padding, too. */
+/* A table with rows of half the lanes is copied with padding, and what is read of it has padding,
+ * too. */
 #define ROWS(width) \
 	temporary_bytes("tpu-v5e", "%t: tensor<1048576x" width "xf32>, %i: tensor<65536x1xi32>", \
 		"tensor<65536x" width "xf32>", \
-		"%g = \"stablehlo.gather\"(%t, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [1], " \
-		"collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, " width \
-		">} : (tensor<1048576x" width "xf32>, tensor<65536x1xi32>) -> tensor<65536x" width "xf32>\n" \
+		"%g = \"stablehlo.gather\"(%t, %i) {dimension_numbers = #stablehlo.gather<offset_dims = " \
+		"[1], " \
+		"collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = " \
+		"array<i64: 1, " width ">} : (tensor<1048576x" width \
+		"xf32>, tensor<65536x1xi32>) -> tensor<65536x" width "xf32>\n" \
 		"%h = stablehlo.tanh %g : tensor<65536x" width "xf32>\n" \
 		"return %h : tensor<65536x" width "xf32>")
 
