@@ -213,14 +213,10 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 		store_as_windows(s, l, o->results, w->windows_stored);
 		return;
 	}
-	for (uint32_t i = 0; i < o->n_operands; i++) {
+	for (uint32_t i = 0; i < o->n_operands && o->n_results; i++) {
 		sim_op *def = &s->ops[s->vals[operands[i]].def];
 		if (!def->windows_work || def->class == CLASS_REDUCE)
 			continue;
-		if (!o->n_results) { /* it is returned */
-			def->windows_end = true;
-			continue;
-		}
 		bool elementwise = so->class == CLASS_ELEMENTWISE &&
 			elements_of(l, operands[i]) == elements_of(l, o->results);
 		if (elementwise || so->class == CLASS_REDUCE)
@@ -229,6 +225,15 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 			def->windows_end = true;
 		if (elementwise)
 			store_as_windows(s, l, o->results, def->windows_stored);
+	}
+}
+
+/* Nor do results of main lie so, nor what regions hand on. */
+static void hand_on_windows(simulator *s, const lowered *l, const lop *o)
+{
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		sim_op *def = &s->ops[s->vals[operand_at(l, o, i)].def];
+		def->windows_end |= def->windows_work && def->class != CLASS_REDUCE;
 	}
 }
 
@@ -266,6 +271,8 @@ static void classify(simulator *s, const lowered *l)
 		so->segment = segment;
 		bool border =
 			o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
+		if (o->kind != LOP_COMPUTE && o->kind != LOP_COLLECTIVE)
+			hand_on_windows(s, l, o);
 		if (border && form_of(l, o) == FORM_INLINE) {
 			/* as if it were not there */
 		} else if (o->kind == LOP_REGION) {

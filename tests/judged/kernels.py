@@ -19,7 +19,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
-    windows   zeros written to memory; then windows of a table looked up, scaled and added up by where they go (v5e): us of each kernel that has an estimate
+    windows   zeros written to memory; then windows of a table looked up, scaled and added up by where they go, and windows written into a table (v5e): us
+              of each kernel that has an estimate
     moves     tanh, then slices, pads, a concatenation, a reversal of it: us of each kernel
     softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
               "with" where the numerators are made with the products, else "apart"
@@ -388,6 +389,9 @@ def main(topologies_wanted):
         for window in ((64,), (1, 64), (2, 64), (8, 64), (2, 128), (4, 128), (8, 16), (64, 3), (4, 2, 64)) if chip.name == "v5e" else ():
             args = ((32768, *window), BF16), ((65536, *window[:-1]), F32), ((65536,), jnp.int32), ((65536,), jnp.int32)
             chip.say("windows", " x ".join(map(str, window)) + ":", chip.listed(messages, *args, least=5))
+        for window in ((8, 128), (8, 64), (8, 8), (2, 64), (16, 64)) if chip.name == "v5e" else ():
+            args = ((65536, *window), F32), ((4096,), jnp.int32), ((4096, *window), F32)
+            chip.say("windows", "4096 of %s written into 65536:" % " x ".join(map(str, window)), chip.listed(lambda t, i, u: t.at[i].set(u), *args, least=5))
         for name, move in MOVES.items():
             chip.say("moves", name + ":", chip.listed(moved(move), ((4, 1024, 1024), F32)))
         for places in (1024, 2048, 2560, 3072, 4096):

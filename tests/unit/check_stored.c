@@ -34,34 +34,34 @@ static int64_t temporary_bytes(
 											"%s = stablehlo.reduce(%e init: %zero) applies " \
 											"stablehlo.add across dimensions = [1] : (" L( \
 												"f32") ", tensor<f32>) -> " \
-	                                                   "tensor<16384xf32>\n" gather \
+													   "tensor<16384xf32>\n" gather \
 													   "%b = stablehlo.broadcast_in_dim %s, dims " \
-	                                                   "= [0] " \
+													   "= [0] " \
 													   ": (tensor<16384xf32>) -> " L( \
 														   "f32") "\n" \
 																  "%d = stablehlo.divide %e, %b " \
-	                                                              ": " L("f32") "\n" \
+																  ": " L("f32") "\n" \
 																				"%h = " \
-	                                                                            "stablehlo." \
-	                                                                            "convert " \
+																				"stablehlo." \
+																				"convert " \
 																				"%d : (" L("f32") ") -> " L( \
 																					"bf1" \
 																					"6") "\n" \
 																						 "%v = " \
-	                                                                                     "stableh" \
-	                                                                                     "lo.dot_" \
-	                                                                                     "general" \
-	                                                                                     " %x, " \
-	                                                                                     "%h, " \
-	                                                                                     "contrac" \
-	                                                                                     "ting_" \
-	                                                                                     "dims = " \
-	                                                                                     "[0] x " \
-	                                                                                     "[0] : " \
-	                                                                                     "(" X \
+																						 "stableh" \
+																						 "lo.dot_" \
+																						 "general" \
+																						 " %x, " \
+																						 "%h, " \
+																						 "contrac" \
+																						 "ting_" \
+																						 "dims = " \
+																						 "[0] x " \
+																						 "[0] : " \
+																						 "(" X \
 																						 ", " L( \
 																							 "bf1" \
-	                                                                                         "6") ") -> " W \
+																							 "6") ") -> " W \
 																								  "\n"
 #define PICK \
 	"%p = \"stablehlo.gather\"(%f, %i) {dimension_numbers = " \
