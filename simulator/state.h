@@ -533,7 +533,7 @@ void measure_liveness(simulator *s, const lowered *l);
 int stored_bits(const simulator *s, const lowered *l, lval_id v);
 /* Sets sim_val.stored of what is written to memory. */
 void measure_stored(simulator *s, const lowered *l);
-/* Bytes of copies that an op makes for itself, of tables and updates. */
+/* Bytes of the padded copy that a gather or a scatter makes of its table. */
 int64_t padded_copies(const simulator *s, const sim_op *o);
 void find_peak(simulator *s, const lowered *l);
 static inline void level_step(memory_level *m, const memory_change *c)
