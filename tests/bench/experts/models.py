@@ -70,6 +70,11 @@ TENSOR = {
     "hashed": {"tables_rows": {r"'tables'": 0}},
     "sampled": {"megatron": {r"'value'\]$": -2, r"'offset'\]$": -3, r"'share'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
     "paged": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'(gate|up)'\]$": -1, r"'down'\]$": -2, r"^caches": -2}},
+    "blocks": {"megatron": PLAIN},
+    "streams": {"megatron": PLAIN},
+    "beams": {"megatron": {**PLAIN, r"^caches": -2}},
+    "gated": {"megatron": {r"'(gate|in|taps|decay|left|right)'\]$": -1, r"'(forget|input)'\]\['(scale|bias)'\]$": -1, r"'q'\]$": -2, r"'mixed'\]\['out'\]$": -2, r"'down'\]$": -2}},
+    "staged": {"stages": {r"'layers'\]": 0}, "megatron": PLAIN},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -85,6 +90,9 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "orthogonal": {"vocabulary": {r"^(params|opt|momenta).*'words'\]$": 0}},
              "preferred": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "paged": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
+             "blocks": WORDS, "staged": WORDS,
+             "beams": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
+             "gated": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
@@ -94,6 +102,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
            "policy": {"games": {r"^batch": 1}}, "actor_critic": {"games": {r"^batch": 1}}, "squeezed": IMAGES, "transcribed": {"samples": {r"^batch\['samples'\]": 1}},
            "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
+           "blocks": SEQUENCE, "gated": SEQUENCE, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
