@@ -53,6 +53,22 @@ static void be_multiplication(op_work *w)
 	w->matmul_flops = 0;
 }
 
+void work_as_vectors(op_work *w, int64_t second, int64_t minor)
+{
+	if (w->matmul_flops <= 0 || w->blocks || (w->m > 1 && w->n > 1))
+		return;
+	const int64_t *last = w->last_two[w->m == 1]; /* of the other operand */
+	int64_t pairs = sat_mul(sat_mul(w->batch, w->m), sat_mul(w->n, w->k));
+	if (last[0] > 1 && last[0] < second && last[1] >= minor) {
+		int64_t all = sat_mul(pairs / last[0], second);
+		w->gap_bytes = sat_mul(all - pairs, elem_bits((enum elem)w->elem)) / 8;
+		pairs = all;
+	}
+	w->sums = true;
+	w->vector_flops = sat_mul(pairs, 2);
+	w->matmul_flops = 0;
+}
+
 /* What dims of an operand are to a contraction. */
 typedef enum dim_role { ROLE_BATCH, ROLE_CONTRACTED, ROLE_FREE, ROLE_COUNT } dim_role;
 

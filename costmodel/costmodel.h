@@ -206,8 +206,9 @@ typedef struct op_work {
 	               elements */
 	bool sums;  /* a multiplication and a sum: a reduction, what is in front of it can be fused into
 	               it */
-	bool expensive; /* not worth computing twice (exp, log, divide, ..) */
-	bool free;      /* no work at all: constants, reshapes, parameters */
+	int64_t gap_bytes; /* .. beside what it reads: of tiles that few rows leave empty */
+	bool expensive;    /* not worth computing twice (exp, log, divide, ..) */
+	bool free;         /* no work at all: constants, reshapes, parameters */
 } op_work;
 /* at: shardings of the node's slots (node_plan.at). Pure. */
 void op_work_of(
@@ -218,6 +219,12 @@ int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride
 	int64_t lhs_dilation, int64_t rhs_dilation);
 /* A Fourier transform as TPU compilers make it, of matrix products. */
 void work_as_dft(op_work *w);
+/* What libtpu 0.0.51 makes of a product, batched or not, of which one side is a vector: a
+ * multiplication and a sum, where rows of few places do the work of `second` of them. (A vector and
+ * a matrix of a batch stay a product where nothing but elementwise work on arguments is in front of
+ * both; the queries of a decoder and its softmax are more than that.) v5e, v5p and v6e, `vectors`
+ * in tests/judged/kernels.py. second, minor: of a tile. */
+void work_as_vectors(op_work *w, int64_t second, int64_t minor);
 /* What compilers for TPU do to a convolution of fewer images than a tile has rows: they cut each
  * into stripes, which takes arranging what is read and made anew, with borders. Time of that,
  * beside the product. */
@@ -379,6 +386,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "29"
+#define COST_MODEL_VERSION "30"
 
 #endif

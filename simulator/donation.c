@@ -71,6 +71,12 @@ struct size_slot {
 	uint32_t donors, results;
 };
 
+int32_t argument_number(const simulator *s, const lowered *l, lval_id v)
+{
+	pval_id origin = l->vals.p[v].origin;
+	return s->vals[v].argument && origin != ID_NONE ? s->p->vals.p[origin].arg_index : -1;
+}
+
 bool is_donated(const simulator *s, uint32_t i)
 {
 	return i < s->dn.n_args && s->dn.result_of_arg[i] != NOT_DONATED;

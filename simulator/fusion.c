@@ -347,9 +347,11 @@ static void post_orders(simulator *s, const lowered *l, lop_id id)
 			nested_orders(s, l, o);
 		return;
 	}
+	bool contracts = so->class == CLASS_MATMUL ||
+		(s->dev.target == TARGET_TPU && so->class == CLASS_REDUCE && so->work != UINT32_MAX &&
+			work_at(s, so)->products);
 	for (uint32_t k = 0; k < o->n_operands; k++) {
-		bool wanted =
-			so->class == CLASS_MATMUL ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
+		bool wanted = contracts ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
 		lval_id result = o->results + (o->n_results == o->n_operands ? k : 0);
 		if (!wanted && o->n_results && s->vals[result].reordered &&
 			(o->n_results == 1 || o->n_results == o->n_operands))

@@ -187,13 +187,6 @@ static void read_value(
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
 
-/* The number of an argument of main; -1 of other values. */
-static int32_t argument_number(const simulator *s, const lowered *l, lval_id v)
-{
-	pval_id origin = l->vals.p[v].origin;
-	return s->vals[v].argument && origin != ID_NONE ? s->p->vals.p[origin].arg_index : -1;
-}
-
 /* Nobody reads the target afterwards, and its buffer is the op's to write: one of the program's
  * own, one that is returned, or one that was donated to what is returned. */
 static bool updates_in_place(
@@ -215,8 +208,10 @@ static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id
 	lval_id target = base_of(s, operand_at(l, &l->ops.p[id], 0));
 	const sim_val *v = &s->vals[target];
 	const sim_op *def = &s->ops[v->def];
-	if (updates_in_place(s, l, target, k->root, l->ops.p[id].results))
+	if (updates_in_place(s, l, target, k->root, l->ops.p[id].results)) {
+		s->vals[l->ops.p[id].results].in_argument = v->argument || v->in_argument;
 		return;
+	}
 	if (s->dev.target != TARGET_TPU || !v->constant || def->work == UINT32_MAX ||
 		!work_at(s, def)->splat) {
 		kernel_add_bytes(k, n, 2 * v->bytes);
@@ -297,6 +292,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
 			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
 		kernel_add_bytes(k, n, w->again_bytes);
+		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, w->gap_bytes));
 		if (w->rows[0].row || w->rows[1].row)
 			kernel_add_rows(s, l, k, w, id, n);
 	}
@@ -403,7 +399,7 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 		so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
-	return !w->transpose && !w->spread && !w->slice_bytes && !w->takes_no_work &&
+	return !w->transpose && !w->spread && !w->slice_bytes && !w->takes_no_work && !w->products &&
 		!is_summed_up(s, o);
 }
 

@@ -284,6 +284,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		w.vector_flops = w.tpu_flops;
 	if (s->dev.target == TARGET_TPU && w.dft_stages > 0)
 		work_as_dft(&w);
+	if (s->dev.target == TARGET_TPU && (n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT))
+		work_as_vectors(&w, s->dev.tile_second, s->dev.tile_minor);
 	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
 		work_as_radix_sort(&w);
 	if (s->dev.target == TARGET_TPU && w.sorted_row > 0)
@@ -331,6 +333,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.write_bytes = w.write_bytes,
 		.flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
 		.again_bytes = w.again_bytes,
+		.gap_bytes = w.gap_bytes,
 		.launches = w.launches,
 		.loop_ns = s->dev.target == TARGET_TPU ? sat_mul(w.loop_kernels, LOOP_KERNEL_NS) : 0,
 		.loop_goes = w.loop_goes,

@@ -47,8 +47,8 @@ bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 	if (at < v->kept_until)
 		return true;
 	const sim_op *def = &s->ops[v->def];
-	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s, v->def) || v->argument || v->constant ||
-		v->carried || def->end != ID_NONE || def->begin != ID_NONE)
+	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s, v->def) || v->argument ||
+		v->in_argument || v->constant || v->carried || def->end != ID_NONE || def->begin != ID_NONE)
 		return false;
 	if (s->dev.products_off_chip && def->root != ID_NONE && s->ops[def->root].has_matmul)
 		return false;
@@ -88,9 +88,7 @@ enum { LEAST_PREFETCHED_BYTES = 24 << 20 };
 static void consider_prefetch(simulator *s, const lowered *l, lval_id id)
 {
 	const sim_val *v = &s->vals[id];
-	int32_t arg = v->argument && l->vals.p[id].origin != ID_NONE
-		? s->p->vals.p[l->vals.p[id].origin].arg_index
-		: -1;
+	int32_t arg = argument_number(s, l, id);
 	if (arg < 0 || v->last_use == ID_NONE || v->output || v->off_chip ||
 		is_donated(s, (uint32_t)arg) || v->bytes < LEAST_PREFETCHED_BYTES ||
 		v->bytes > s->dev.on_chip_bytes / 8 * 7)

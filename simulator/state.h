@@ -54,11 +54,11 @@ typedef struct work_entry {
 	uint8_t unfilled; /* matmuls of a batch: bit k: neither rows nor columns of operand k fill whole
 	                     lanes; bit 2: those of the result */
 	int64_t flops;
-	int64_t again_bytes, launches; /* as op_work */
-	int64_t loop_ns;               /* of a scatter: its loop, on TPU */
-	bool loop_goes;                /* as op_work */
-	int64_t sum_elements;          /* as op_work */
-	struct op_rows rows[2];        /* as op_work; row 0 where they are not padded */
+	int64_t again_bytes, gap_bytes, launches; /* as op_work */
+	int64_t loop_ns;                          /* of a scatter: its loop, on TPU */
+	bool loop_goes;                           /* as op_work */
+	int64_t sum_elements;                     /* as op_work */
+	struct op_rows rows[2];                   /* as op_work; row 0 where they are not padded */
 	/* gathers and scatters of windows of several dims: per 1,024 elements those that pass through
 	   the vector unit, and those that are stored; 0: others */
 	uint32_t windows_work, windows_stored;
@@ -183,6 +183,7 @@ typedef struct sim_val {
 	bool made_again;       /* it is in memory, yet these read what it is made from */
 	bool materialised, argument, constant, output, carried, taken;
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
+	bool in_argument;  /* an argument with parts written anew, in its buffer */
 	bool off_chip;     /* of a collective or a loop: in main memory */
 	bool reordered;    /* some matmul wants it in another order of dims */
 	bool arranged;     /* a matmul has copied it already: see work_entry */
@@ -496,7 +497,9 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 	uint32_t origin = s->ops[s->vals[id].def].origin;
 	return origin == ID_NONE ? id : origin;
 }
-/* donation.c: may a result take the place of argument i of main? */
+/* donation.c: the number of an argument of main, -1 of other values; may a result take the place of
+ * argument i of main? */
+int32_t argument_number(const simulator *s, const lowered *l, lval_id v);
 bool is_donated(const simulator *s, uint32_t i);
 /* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
 void place_on_chip(simulator *s, const lowered *l);

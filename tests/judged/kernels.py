@@ -21,6 +21,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
     windows   zeros written to memory; then windows of a table looked up, scaled and added up by where they go, and windows written into a table (v5e): us
               of each kernel that has an estimate
+    vectors   a product of which one side is a vector, dot products, an outer product; then so many queries, one for each head, that are projected and
+              read two caches into which a word is written (64 texts of 1024 words): us of each kernel
     moves     tanh, then slices, pads, a concatenation, a reversal of it: us of each kernel
     softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
               "with" where the numerators are made with the products, else "apart"
@@ -278,6 +280,12 @@ def messages(table, share, sources, targets):
     return jax.ops.segment_sum(table[sources] * scale, targets, len(table))
 
 
+def asked(q, w, keys, values, key, value, at):
+    keys, values = (jax.lax.dynamic_update_slice(c, new[:, None], (0, at, 0, 0)) for c, new in ((keys, key), (values, value)))
+    scores = jnp.einsum("bhk,bshk->bhs", jnp.einsum("bhk,kl->bhl", q, w), keys)
+    return jnp.einsum("bhs,bshk->bhk", jax.nn.softmax(scores.astype(F32)).astype(BF16), values), keys, values
+
+
 def moved(move):
     return lambda x: move(jnp.tanh(x))
 
@@ -298,20 +306,20 @@ class Chip:
         device = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices[0]
         self.sharding = NamedSharding(Mesh(numpy.array([device]), ("x",)), PartitionSpec())
 
-    def text(self, function, *arguments):
+    def text(self, function, *arguments, donated=()):
         args = [jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding) for shape, dtype in arguments]
-        return jax.jit(function, out_shardings=self.sharding).lower(*args).compile().as_text()
+        return jax.jit(function, out_shardings=self.sharding, donate_argnums=donated).lower(*args).compile().as_text()
 
-    def kernels(self, function, *arguments):
+    def kernels(self, function, *arguments, donated=()):
         """(line of the scheduled text, us) of every kernel that has an estimate."""
-        for line in self.text(function, *arguments).splitlines():
+        for line in self.text(function, *arguments, donated=donated).splitlines():
             cycles = re.search(r'estimated_cycles":"(\d+)"', line)
             if cycles:
                 yield line.strip().split("metadata")[0], int(cycles[1]) / CLOCK[self.name] * 1e6
 
-    def listed(self, function, *arguments, least=2):
+    def listed(self, function, *arguments, least=2, donated=()):
         """Kernels of so many us, as words."""
-        return ", ".join("%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in self.kernels(function, *arguments) if us >= least)
+        return ", ".join("%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in self.kernels(function, *arguments, donated=donated) if us >= least)
 
     def per_1024(self, us, elements):
         return us * 1e-6 * CLOCK[self.name] * 1024 / elements
@@ -392,6 +400,14 @@ def main(topologies_wanted):
         for window in ((8, 128), (8, 64), (8, 8), (2, 64), (16, 64)) if chip.name == "v5e" else ():
             args = ((65536, *window), F32), ((4096,), jnp.int32), ((4096, *window), F32)
             chip.say("windows", "4096 of %s written into 65536:" % " x ".join(map(str, window)), chip.listed(lambda t, i, u: t.at[i].set(u), *args, least=5))
+        for dtype in (BF16, F32):
+            for name, function, shapes in (("matrix x vector", lambda a, b: a @ b, ((8192, 4096), (4096,))), ("vector x matrix", lambda a, b: a @ b, ((8192,), (8192, 4096))),
+                                           ("dot products", lambda a, b: jnp.einsum("bd,bd->b", a, b), ((65536, 512), (65536, 512))),
+                                           ("outer products", lambda a, b: jnp.einsum("bi,bj->bij", a, b), ((512, 512), (512, 512)))):
+                chip.say("vectors", "%s, %s: %s" % (name, dtype.__name__, chip.listed(function, *[(s, dtype) for s in shapes])))
+        for heads in (1, 2, 4, 8, 16):
+            q, cache = ((64, heads, 128), BF16), ((64, 1024, heads, 128), BF16)
+            chip.say("vectors", "%d queries: %s" % (heads, chip.listed(asked, q, ((128, 128), BF16), cache, cache, q, q, ((), jnp.int32), donated=(2, 3), least=5)))
         for name, move in MOVES.items():
             chip.say("moves", name + ":", chip.listed(moved(move), ((4, 1024, 1024), F32)))
         for places in (1024, 2048, 2560, 3072, 4096):

@@ -335,13 +335,76 @@ START_TEST(test_tables_of_windows)
 }
 END_TEST
 
+#define DOT(name, dims, a, b, result) \
+	compute_ns(name, APPLY_EXACT, "%a: tensor<" a ">, %b: tensor<" b ">", "tensor<" result ">", \
+		"%c = stablehlo.dot_general %a, %b, " dims " : (tensor<" a ">, tensor<" b \
+		">) -> tensor<" result ">\nreturn %c : tensor<" result ">")
+
+/* What libtpu multiplies and sums up rather than multiply matrices. */
+START_TEST(test_products_of_vectors)
+{
+	static const struct {
+		const char *name;
+		int64_t vector_us, dots_us, outer_us;
+	} chips[] = {{"tpu-v5e", 312, 403, 1248}, {"tpu-v5p", 106, 134, 422}};
+	for (uint32_t i = 0; i < COUNT_OF(chips); i++) {
+		const char *name = chips[i].name;
+		int64_t vector = DOT(name, "contracting_dims = [1] x [0]", "8192x4096xbf16", "4096xbf16",
+					"8192xbf16"),
+				dots = DOT(name, "batching_dims = [0] x [0], contracting_dims = [1] x [1]",
+					"65536x512xbf16", "65536x512xbf16", "65536xbf16"),
+				outer = DOT(name, "batching_dims = [0] x [0]", "512x512xbf16", "512x512xbf16",
+					"512x512x512xbf16");
+		ck_assert_int_lt(llabs(vector - 1000 * chips[i].vector_us), 100 * chips[i].vector_us);
+		ck_assert_int_lt(llabs(dots - 1000 * chips[i].dots_us), 100 * chips[i].dots_us);
+		ck_assert_int_lt(llabs(outer - 1000 * chips[i].outer_us), 100 * chips[i].outer_us);
+	}
+}
+END_TEST
+
+#define CACHE(heads) "tensor<64x1024x" heads "x128xbf16>"
+#define ASKED(heads) \
+	compute_ns("tpu-v5e", APPLY_EXACT, \
+		"%q: tensor<64x" heads "x128xbf16>, %c: " CACHE(heads) DONATED \
+		", %n: tensor<64x1x" heads "x128xbf16>, %i: tensor<i32>", \
+		CACHE(heads) ", tensor<64x" heads "x1024xbf16>", \
+		"%z = stablehlo.constant dense<0> : tensor<i32>\n" \
+		"%u = stablehlo.dynamic_update_slice %c, %n, %z, %i, %z, %z : (" CACHE( \
+			heads) ", tensor<64x1x" heads \
+				   "x128xbf16>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) " \
+				   "-> " CACHE(heads) "\n" \
+									  "%s = stablehlo.dot_general %q, %u, batching_dims = [0, 1] " \
+									  "x [0, 2], contracting_dims = " \
+									  "[2] x [3] : (tensor<64x" heads "x128xbf16>, " CACHE( \
+										  heads) ") -> tensor<64x" heads \
+												 "x1024xbf16>\nreturn %u, %s : " CACHE( \
+													 heads) ", tensor<64x" heads "x1024xbf16>")
+
+/* One query for each head reads a cache in whole tiles of eight heads: 79 us of one head by libtpu,
+ * which has the places in the rows of its tiles, 534 of two, 579 of four, 670 of eight. A cache
+ * that is written in place is in main memory, whatever room there is on the chip. */
+START_TEST(test_queries_of_caches)
+{
+	int64_t one = ASKED("1"), two = ASKED("2"), four = ASKED("4"), eight = ASKED("8");
+	ck_assert_int_gt(one, 65000);
+	ck_assert_int_lt(one, 95000);
+	ck_assert_int_gt(two, 270000); /* rows of two places take a fourth of the tile's bytes */
+	ck_assert_int_lt(two, 600000);
+	ck_assert_int_gt(four, 400000);
+	ck_assert_int_lt(four, 700000);
+	ck_assert_int_gt(eight, 550000);
+	ck_assert_int_lt(eight, 800000);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
 	const TTest *tests[] = {test_weights_by_heads, test_what_is_summed_up_is_not_alone,
 		test_taps_are_read_once, test_windows_take_what_their_results_take,
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
 		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel, test_moves_take_no_work,
-		test_windows_lie_in_tiles, test_fills_take_time, test_tables_of_windows};
+		test_windows_lie_in_tiles, test_fills_take_time, test_tables_of_windows,
+		test_products_of_vectors, test_queries_of_caches};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }

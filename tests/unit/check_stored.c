@@ -22,58 +22,33 @@ static int64_t temporary_bytes(
  * kept, for all else reads the narrow ones. */
 #define X "tensor<16384x1024xbf16>"
 #define W "tensor<1024x8192xbf16>"
-#define L(type) "tensor<16384x8192x" type ">"
-#define LOSS(gather) \
-	"%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (" X ", " W \
-	") -> " L("bf16") "\n" \
-					  "%f = stablehlo.convert %y : (" L("bf16") ") -> " L( \
-						  "f32") "\n" \
-								 "%zero = stablehlo.constant dense<0.0> : tensor<f32>\n" \
-								 "%e = stablehlo.exponential %f : " L( \
-									 "f32") "\n" \
-											"%s = stablehlo.reduce(%e init: %zero) applies " \
-											"stablehlo.add across dimensions = [1] : (" L( \
-												"f32") ", tensor<f32>) -> " \
-													   "tensor<16384xf32>\n" gather \
-													   "%b = stablehlo.broadcast_in_dim %s, dims " \
-													   "= [0] " \
-													   ": (tensor<16384xf32>) -> " L( \
-														   "f32") "\n" \
-																  "%d = stablehlo.divide %e, %b " \
-																  ": " L("f32") "\n" \
-																				"%h = " \
-																				"stablehlo." \
-																				"convert " \
-																				"%d : (" L("f32") ") -> " L( \
-																					"bf1" \
-																					"6") "\n" \
-																						 "%v = " \
-																						 "stableh" \
-																						 "lo.dot_" \
-																						 "general" \
-																						 " %x, " \
-																						 "%h, " \
-																						 "contrac" \
-																						 "ting_" \
-																						 "dims = " \
-																						 "[0] x " \
-																						 "[0] : " \
-																						 "(" X \
-																						 ", " L( \
-																							 "bf1" \
-																							 "6") ") -> " W \
-																								  "\n"
+#define NARROW "tensor<16384x8192xbf16>"
+#define WIDE "tensor<16384x8192xf32>"
+#define SUMS "tensor<16384xf32>"
+#define PLACES "tensor<16384x2xi32>"
+#define LOGITS \
+	"%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (" X ", " W ") -> " NARROW \
+	"\n%f = stablehlo.convert %y : (" NARROW ") -> " WIDE \
+	"\n%zero = stablehlo.constant dense<0.0> : tensor<f32>" \
+	"\n%e = stablehlo.exponential %f : " WIDE "\n%s = stablehlo.reduce(%e init: %zero) applies " \
+	"stablehlo.add across dimensions = [1] : (" WIDE ", tensor<f32>) -> " SUMS "\n"
 #define PICK \
 	"%p = \"stablehlo.gather\"(%f, %i) {dimension_numbers = " \
-	"#stablehlo.gather<collapsed_slice_dims = [0, 1], " \
-	"start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} : (" L( \
-		"f32") ", tensor<16384x2xi32>) -> tensor<16384xf32>\n"
+	"#stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], " \
+	"index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} : (" WIDE ", " PLACES ") -> " SUMS \
+	"\n"
+#define GRADIENT \
+	"%b = stablehlo.broadcast_in_dim %s, dims = [0] : (" SUMS ") -> " WIDE \
+	"\n%d = stablehlo.divide %e, %b : " WIDE "\n%h = stablehlo.convert %d : (" WIDE ") -> " NARROW \
+	"\n%v = stablehlo.dot_general %x, %h, contracting_dims = [0] x [0] : (" X ", " NARROW \
+	") -> " W "\n"
 
 START_TEST(test_widened_beside_its_readers)
 {
-	int64_t picked = temporary_bytes("tpu-v5e", "%x: " X ", %w: " W ", %i: tensor<16384x2xi32>",
-				W ", tensor<16384xf32>", LOSS(PICK) "return %v, %p : " W ", tensor<16384xf32>"),
-			summed = temporary_bytes("tpu-v5e", "%x: " X ", %w: " W, W, LOSS("") "return %v : " W);
+	int64_t picked = temporary_bytes("tpu-v5e", "%x: " X ", %w: " W ", %i: " PLACES, W ", " SUMS,
+				LOGITS PICK GRADIENT "return %v, %p : " W ", " SUMS),
+			summed = temporary_bytes(
+				"tpu-v5e", "%x: " X ", %w: " W, W, LOGITS GRADIENT "return %v : " W);
 	ck_assert_int_ge(picked, (512 + 256) * (int64_t)M);
 	ck_assert_int_lt(picked, (512 + 256 + 16) * (int64_t)M);
 	ck_assert_int_lt(summed, 512 * (int64_t)M);
@@ -83,31 +58,21 @@ END_TEST
 /* Scores of 49 places lie in tiles of 56 x 128, not with one of the dims of their batch in a tile.
  */
 #define Q "tensor<1024x16x49x32xbf16>"
-#define S(type) "tensor<1024x16x49x49x" type ">"
+#define SCORES "tensor<1024x16x49x49xf32>"
+#define ALL_OF(name) \
+	"stablehlo.reduce(" name " init: %zero) applies stablehlo.add across dimensions = " \
+	"[0, 1, 2, 3] : (" SCORES ", tensor<f32>) -> tensor<f32>\n"
+
 START_TEST(test_matrices_of_a_batch_fill_tiles)
 {
 	int64_t bytes = temporary_bytes("tpu-v5e", "%q: " Q ", %k: " Q, "tensor<f32>, tensor<f32>",
 		"%s = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = "
-		"[3] x [3] : (" Q ", " Q ") -> " S(
-			"f32") "\n"
-				   "%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
-				   "%a = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions "
-				   "= [0, 1, 2, 3] : (" S(
-					   "f32") ", tensor<f32>) -> tensor<f32>\n"
-							  "%b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> " S(
-								  "f32") "\n"
-										 "%c = stablehlo.subtract %s, %b : " S(
-											 "f32") "\n"
-													"%d = stablehlo.tanh %c : " S(
-														"f32") "\n"
-															   "%e = stablehlo.reduce(%d init: "
-															   "%zero) applies stablehlo.add "
-															   "across dimensions = [0, 1, 2, 3] : "
-															   "(" S("f32") ", tensor<f32>) -> "
-																			"tensor<f32>\n"
-																			"return %a, %e : "
-																			"tensor<f32>, "
-																			"tensor<f32>");
+		"[3] x [3] : (" Q ", " Q ") -> " SCORES "\n"
+		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+		"%a = " ALL_OF(
+			"%s") "%b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> " SCORES
+				  "\n%c = stablehlo.subtract %s, %b : " SCORES "\n%d = stablehlo.tanh %c : " SCORES
+				  "\n%e = " ALL_OF("%d") "return %a, %e : tensor<f32>, tensor<f32>");
 	ck_assert_int_ge(bytes, 448 * (int64_t)M);
 	ck_assert_int_lt(bytes, 460 * (int64_t)M);
 }
