@@ -110,6 +110,7 @@ typedef struct device {
 	int64_t reorder_elements_s;   /* elements narrower than 32 bits that are brought into another
 	                                 order of dims per second; 0: as memory has it */
 	int64_t strided_rate_ppm;     /* of memory's rate, where traffic is strided */
+	int64_t gather_window_bytes;  /* larger windows are gathered in parts; 0: no window is */
 	curve matmul_efficiency;      /* by flops of one op */
 	curve convolution_efficiency; /* the same of convolutions; no points: as matmul_efficiency */
 	curve memory_efficiency;      /* by bytes of one op */
@@ -189,6 +190,11 @@ typedef struct op_work {
 		int64_t elements, row, rows;
 		uint8_t elem;
 	} rows[2];
+	struct op_window { /* of gathers: elements of the table, of what is made, and of one window; the
+		                  last two of its sizes that are not 1 */
+		int64_t table, made, size, last_two[2];
+		uint8_t elem;
+	} window;
 	int64_t sorted_row, sorted_elements; /* > 0: a sort, or a top_k, along the last dim: its length,
 	                                        and elements of each array */
 	uint32_t sorted_arrays;              /* 0: a top_k */
@@ -281,6 +287,10 @@ int64_t padded_rows_elements(const device *dev, const struct op_rows *r);
  */
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r);
 /* Time to write one value into so many bytes of elements of so many bits, in main memory. */
+/* Time that a gather of large windows takes beside reading and writing them: copies of the table
+ * and of the result where windows lie in tiles that they do not fill, and bringing parts together.
+ */
+int64_t large_windows_ns(const device *dev, const struct op_window *w);
 int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {

@@ -159,8 +159,27 @@ static void note_rows(
 	}
 }
 
+static void note_window(const op_view *v, struct op_window *x)
+{
+	const ir_type *table = slot_type(v, 0), *ty = slot_type(v, result_slot(v, 0));
+	uint32_t n, found = 0;
+	const int64_t *sizes = op_ints(v->p->m, v->n->op, "slice_sizes", &n);
+	*x = (struct op_window){.table = local_elements(v, 0),
+		.made = local_elements(v, result_slot(v, 0)),
+		.size = 1,
+		.last_two = {1, 1},
+		.elem = ty ? ty->elem : ELEM_F32};
+	for (uint32_t d = table ? MIN(table->rank, n) : 0; d-- > 0;) {
+		int64_t size = MIN(local_dim(v, 0, d), sizes[d]);
+		x->size = sat_mul(x->size, size);
+		if (size > 1 && found < 2)
+			x->last_two[1 - found++] = size;
+	}
+}
+
 static void cost_gather(const op_view *v, op_work *w)
 {
+	note_window(v, &w->window);
 	note_rows(v, w, (uint32_t[]){0, result_slot(v, 0)}, "dimension_numbers.collapsed_slice_dims",
 		"dimension_numbers.operand_batching_dims");
 	w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);

@@ -239,6 +239,30 @@ int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
 		: sat_add(t, time_of(sat_mul(bytes, 8) / bits, dev->reorder_elements_s, PPM));
 }
 
+/* libtpu 0.0.51 gathers windows of 512 KiB and more (v5e, v5p; 1 MiB on v6e) from a copy, in whole
+ * tiles, where the last two dims do not fill any, and copies what it makes back. It cuts larger
+ * ones into parts of that size, which come together by half as many passes, or in place where there
+ * are more than four: 64 of 1024 x 1 to 16 x 128 bfloat16 (`windows` in tests/judged/kernels.py).
+ */
+int64_t large_windows_ns(const device *dev, const struct op_window *w)
+{
+	enum { FEW_PARTS = 4, MANY_PASSES = 5 /* quarters of one */ };
+	int64_t bits = MAX(elem_bits((enum elem)w->elem), 8), bytes = sat_mul(w->size, bits) / 8;
+	if (!dev->gather_window_bytes || bytes < dev->gather_window_bytes)
+		return 0;
+	int64_t ns = 0, rows = w->last_two[0], parts = ceil_div(bytes, dev->gather_window_bytes);
+	if (rows > 1 && rows < dev->tile_second)
+		ns = elements_time_ns(
+			dev, sat_mul(sat_add(w->table, w->made) / rows, dev->tile_second), false);
+	if (parts > 1) {
+		int64_t cut = sat_mul(w->table, 2 * bits) / 8;
+		ns = sat_add(ns, time_of(cut, dev->memory_bytes_s, dev->strided_rate_ppm));
+		int64_t passes = parts <= FEW_PARTS ? 2 * parts : MANY_PASSES;
+		ns = sat_add(ns, elements_time_ns(dev, sat_mul(w->made, passes) / 4, false));
+	}
+	return ns;
+}
+
 /* libtpu 0.0.51, zeros of 65,536 x 512: 1.4 times the rate of other single kernels in float32, 1.2
  * times in bfloat16, on v5e, v5p and v6e alike (`windows` in tests/judged/kernels.py). */
 enum { FILL_PPM = 1300000 };

@@ -289,6 +289,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, in_whole_tiles(so, w->vector_flops)));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
+		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->windows_ns));
 		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
 			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
 		kernel_add_bytes(k, n, w->again_bytes);

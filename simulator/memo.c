@@ -335,6 +335,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.again_bytes = w.again_bytes,
 		.gap_bytes = w.gap_bytes,
 		.launches = w.launches,
+		.windows_ns = large_windows_ns(&s->dev, &w.window),
 		.loop_ns = s->dev.target == TARGET_TPU ? sat_mul(w.loop_kernels, LOOP_KERNEL_NS) : 0,
 		.loop_goes = w.loop_goes,
 		.sum_elements = w.sum_elements,

@@ -55,6 +55,7 @@ typedef struct work_entry {
 	                     lanes; bit 2: those of the result */
 	int64_t flops;
 	int64_t again_bytes, gap_bytes, launches; /* as op_work */
+	int64_t windows_ns;                       /* of a gather: large_windows_ns */
 	int64_t loop_ns;                          /* of a scatter: its loop, on TPU */
 	bool loop_goes;                           /* as op_work */
 	int64_t sum_elements;                     /* as op_work */
