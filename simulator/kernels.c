@@ -390,8 +390,9 @@ static bool is_summed_up(const simulator *s, const lop *o)
 	return reader != ID_NONE && s->ops[reader].class == CLASS_REDUCE;
 }
 
-/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another
- * order of dims mostly disappear: the layout of what makes the value is chosen so. */
+/* Compilers for TPU schedule the inside of a fusion well, but not one op alone; a product with a
+ * vector is two, a multiplication and a sum. Copies in another order of dims mostly disappear: the
+ * layout of what makes the value is chosen so. */
 static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 {
 	const sim_op *so = &s->ops[k->root];

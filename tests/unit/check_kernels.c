@@ -362,30 +362,36 @@ START_TEST(test_products_of_vectors)
 }
 END_TEST
 
-#define CACHE(heads) "tensor<64x1024x" heads "x128xbf16>"
-#define ASKED(heads) \
-	compute_ns("tpu-v5e", APPLY_EXACT, \
-		"%q: tensor<64x" heads "x128xbf16>, %c: " CACHE(heads) DONATED \
-		", %n: tensor<64x1x" heads "x128xbf16>, %i: tensor<i32>", \
-		CACHE(heads) ", tensor<64x" heads "x1024xbf16>", \
-		"%z = stablehlo.constant dense<0> : tensor<i32>\n" \
-		"%u = stablehlo.dynamic_update_slice %c, %n, %z, %i, %z, %z : (" CACHE( \
-			heads) ", tensor<64x1x" heads \
-				   "x128xbf16>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) " \
-				   "-> " CACHE(heads) "\n" \
-									  "%s = stablehlo.dot_general %q, %u, batching_dims = [0, 1] " \
-									  "x [0, 2], contracting_dims = " \
-									  "[2] x [3] : (tensor<64x" heads "x128xbf16>, " CACHE( \
-										  heads) ") -> tensor<64x" heads \
-												 "x1024xbf16>\nreturn %u, %s : " CACHE( \
-													 heads) ", tensor<64x" heads "x1024xbf16>")
+/* Scores of 64 texts' queries, one per head, with a cache of 1,024 places into which one is
+ * written.
+ */
+static int64_t asked_ns(int heads)
+{
+	char cache[64], query[64], word[64], scores[64], args[512], results[256], lines[1024];
+	snprintf(cache, sizeof cache, "tensor<64x1024x%dx128xbf16>", heads);
+	snprintf(query, sizeof query, "tensor<64x%dx128xbf16>", heads);
+	snprintf(word, sizeof word, "tensor<64x1x%dx128xbf16>", heads);
+	snprintf(scores, sizeof scores, "tensor<64x%dx1024xbf16>", heads);
+	snprintf(args, sizeof args, "%%q: %s, %%c: %s" DONATED ", %%n: %s, %%i: tensor<i32>", query,
+		cache, word);
+	snprintf(results, sizeof results, "%s, %s", cache, scores);
+	snprintf(lines, sizeof lines,
+		"%%z = stablehlo.constant dense<0> : tensor<i32>\n"
+		"%%u = stablehlo.dynamic_update_slice %%c, %%n, %%z, %%i, %%z, %%z : (%s, %s, tensor<i32>, "
+		"tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n"
+		"%%s = stablehlo.dot_general %%q, %%u, batching_dims = [0, 1] x [0, 2], "
+		"contracting_dims = [2] x [3] : (%s, %s) -> %s\n"
+		"return %%u, %%s : %s, %s",
+		cache, word, cache, query, cache, scores, cache, scores);
+	return compute_ns("tpu-v5e", APPLY_EXACT, args, results, lines);
+}
 
 /* One query for each head reads a cache in whole tiles of eight heads: 79 us of one head by libtpu,
  * which has the places in the rows of its tiles, 534 of two, 579 of four, 670 of eight. A cache
  * that is written in place is in main memory, whatever room there is on the chip. */
 START_TEST(test_queries_of_caches)
 {
-	int64_t one = ASKED("1"), two = ASKED("2"), four = ASKED("4"), eight = ASKED("8");
+	int64_t one = asked_ns(1), two = asked_ns(2), four = asked_ns(4), eight = asked_ns(8);
 	ck_assert_int_gt(one, 65000);
 	ck_assert_int_lt(one, 95000);
 	ck_assert_int_gt(two, 270000); /* rows of two places take a fourth of the tile's bytes */
