@@ -397,7 +397,7 @@ def main(topologies_wanted):
         for window in ((64,), (1, 64), (2, 64), (8, 64), (2, 128), (4, 128), (8, 16), (64, 3), (4, 2, 64)) if chip.name == "v5e" else ():
             args = ((32768, *window), BF16), ((65536, *window[:-1]), F32), ((65536,), jnp.int32), ((65536,), jnp.int32)
             chip.say("windows", " x ".join(map(str, window)) + ":", chip.listed(messages, *args, least=5))
-        for window in ((64, 2), (256, 4), (1024, 1), (1024, 2), (1024, 4), (1024, 8), (1024, 16)) if chip.name != "v5p" else ():
+        for window in ((64, 2), (256, 4), (1024, 1), (1024, 2), (1024, 4), (1024, 8), (1024, 16)):
             args = ((65536 // window[0], *window, 128), BF16), ((65536 // window[0],), jnp.int32)
             chip.say("windows", "%d of %d x %d x 128:" % (65536 // window[0], *window), chip.listed(lambda t, i: t[i], *args, least=5))
         for window in ((8, 128), (8, 64), (8, 8), (2, 64), (16, 64)) if chip.name == "v5e" else ():
