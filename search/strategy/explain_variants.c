@@ -197,11 +197,10 @@ static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy
 	return taken;
 }
 
-status explain_plan(explainer *x, module *m)
+/* The inner values that decisions name are found in the program. Is there a counterpart of each,
+ * and has each decision something to decide? */
+static bool give_sites(explainer *x)
 {
-	strategy t;
-	cost c;
-	bool allowed;
 	const strategy *s = x->s;
 	bool usable = s->n_actions, *decided = arena_zarray(&x->mem, bool, s->n_constraints + 1);
 	for (uint32_t i = 0; i < s->n_actions; i++)
@@ -221,7 +220,16 @@ status explain_plan(explainer *x, module *m)
 	}
 	for (uint32_t i = 0; i < s->n_actions && usable; i++)
 		usable = s->actions[i].n_sites || s->actions[i].n_members;
-	if (!usable)
+	return usable;
+}
+
+status explain_plan(explainer *x, module *m)
+{
+	strategy t;
+	cost c;
+	bool allowed;
+	const strategy *s = x->s;
+	if (!give_sites(x))
 		return ST_OK;
 	uint32_t steps = 0;
 	for (uint32_t i = 0; i < s->n_actions; i++) {

@@ -332,6 +332,20 @@ static void compiler_options_lines(const cJSON *document, strbuf *out)
 	}
 }
 
+static void collectives_table(const cJSON *cost_json, strbuf *out)
+{
+	report_title(out, collectives_title);
+	bool any = false;
+	for (const cJSON *c = first_of(cost_json, "collectives"); c; c = c->next)
+		if (number_of(c, "count")) {
+			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"),
+				number_of(c, "bytes"));
+			any = true;
+		}
+	if (!any)
+		strbuf_puts(out, "  none\n");
+}
+
 void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -352,16 +366,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
 	held_table(document, out);
-	report_title(out, collectives_title);
-	bool any = false;
-	for (const cJSON *c = first_of(cost_json, "collectives"); c; c = c->next)
-		if (number_of(c, "count")) {
-			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"),
-				number_of(c, "bytes"));
-			any = true;
-		}
-	if (!any)
-		strbuf_puts(out, "  none\n");
+	collectives_table(cost_json, out);
 	report_cost_header(columns, out);
 	strbuf_puts(out, bold);
 	report_cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0, columns);

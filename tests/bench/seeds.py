@@ -42,6 +42,7 @@ def run(case, seed, build):
     last = d["cost"]["runtime_ns"]
     soon = next((i for i in d["search"]["incumbents"] if i["runtime_ns"] <= TOLERANCE * last and i["peak_bytes"] <= d["memory_limit_bytes"]), None)
     return {"case": case, "seed": seed, "build": build, "cost_model": d["tool"]["cost_model"], "runtime_ns": last, "fits": d["fits"],
+            "found": [[i["evaluation"], i["runtime_ns"], i["peak_bytes"] <= d["memory_limit_bytes"]] for i in d["search"]["incumbents"]],
             "evaluations": d["search"]["evaluations"], "soon": soon and soon["evaluation"], "soon_s": soon and soon["seconds"],
             "search_s": d["search"]["seconds"], "cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
 
