@@ -1,5 +1,5 @@
 """Short programs at full widths: one or two layers of the models of tests/corpus, which XLA compiles in under two minutes; and the programs of
-families that the corpus has none of (tests/corpus/models/unseen.py, unseen_17.py, unseen_18.py, unseen_19.py, unseen_20.py, unseen_27.py, unseen_29.py, unseen_30.py). Names in the command: those alone."""
+families that the corpus has none of (tests/corpus/models/unseen.py, unseen_17.py, unseen_18.py, unseen_19.py, unseen_20.py, unseen_27.py, unseen_29.py, unseen_30.py, unseen_31.py). Names in the command: those alone."""
 import dataclasses
 import importlib
 import os
@@ -51,11 +51,11 @@ def programs():
 
 
 def unseen():
-    """The same of models/unseen.py, unseen_17.py, unseen_18.py, unseen_19.py, unseen_20.py, unseen_27.py, unseen_29.py and unseen_30.py."""
+    """The same of models/unseen.py, unseen_17.py, unseen_18.py, unseen_19.py, unseen_20.py, unseen_27.py, unseen_29.py, unseen_30.py and unseen_31.py."""
     import jax
-    from models import unseen, unseen_17, unseen_18, unseen_19, unseen_20, unseen_27, unseen_29, unseen_30
+    from models import unseen, unseen_17, unseen_18, unseen_19, unseen_20, unseen_27, unseen_29, unseen_30, unseen_31
     out = {}
-    for make in unseen.PROGRAMS + unseen_17.PROGRAMS + unseen_18.PROGRAMS + unseen_19.PROGRAMS + unseen_20.PROGRAMS + unseen_27.PROGRAMS + unseen_29.PROGRAMS + unseen_30.PROGRAMS:
+    for make in unseen.PROGRAMS + unseen_17.PROGRAMS + unseen_18.PROGRAMS + unseen_19.PROGRAMS + unseen_20.PROGRAMS + unseen_27.PROGRAMS + unseen_29.PROGRAMS + unseen_30.PROGRAMS + unseen_31.PROGRAMS:
         def arguments():
             *kept[:], args = make(jax.random.key(0))
             return args

@@ -75,6 +75,10 @@ TENSOR = {
     "beams": {"megatron": {**PLAIN, r"^caches": -2}},
     "gated": {"megatron": {r"'(gate|in|taps|decay|left|right)'\]$": -1, r"'(forget|input)'\]\['(scale|bias)'\]$": -1, r"'q'\]$": -2, r"'mixed'\]\['out'\]$": -2, r"'down'\]$": -2}},
     "staged": {"stages": {r"'layers'\]": 0}, "megatron": PLAIN},
+    "compressed": {"megatron": {r"'(q|kv)'\]$": -2, r"'out'\]$": -3, r"'(gate|up)'\]$": -1, r"'down'\]$": -2}},
+    "duals": {"megatron": {r"'(gate|in|step)'\]$": -1, r"'(bias|decay|skip|norm)'\]$": 0, r"'out'\]$": -2}},
+    "flows": {"channels": {r"'first'\]$": -1, r"'second'\]$": -2}},
+    "retrieved": {"table_rows": {r"^(table|values)$": 0}, "table_width": {r"^(table|values)$": 1}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -90,7 +94,7 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "orthogonal": {"vocabulary": {r"^(params|opt|momenta).*'words'\]$": 0}},
              "preferred": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "paged": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
-             "blocks": WORDS, "staged": WORDS,
+             "blocks": WORDS, "staged": WORDS, "compressed": WORDS, "duals": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}},
              "beams": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "gated": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
@@ -102,7 +106,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
            "policy": {"games": {r"^batch": 1}}, "actor_critic": {"games": {r"^batch": 1}}, "squeezed": IMAGES, "transcribed": {"samples": {r"^batch\['samples'\]": 1}},
            "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
-           "blocks": SEQUENCE, "gated": SEQUENCE, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
+           "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
