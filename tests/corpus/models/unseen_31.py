@@ -107,7 +107,7 @@ def duals(key, batch=32, length=2048, width=1024, inner=2048, heads=32, states=1
 
 
 def flows(key, batch=512, size=64, channels=3, hidden=512, levels=2, steps=4):
-    """An invertible network of pictures: squeezed, mixed by matrices with a determinant, shifted by convolutions of the other half."""
+    """An invertible network of pictures: squeezed, mixed by matrices of two triangles, shifted by convolutions of the other half."""
     def squeezed(x):
         b, h, w, c = x.shape
         return x.reshape(b, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5).reshape(b, h // 2, w // 2, 4 * c)
@@ -122,8 +122,9 @@ def flows(key, batch=512, size=64, channels=3, hidden=512, levels=2, steps=4):
             places = x.shape[1] * x.shape[2]
             for p in level:
                 x = (x + p["bias"]) * jnp.exp(p["scale"])
-                x = jnp.einsum("bhwc,cd->bhwd", x, p["mix"])
-                likely = likely + places * (jnp.sum(p["scale"]) + jnp.linalg.slogdet(p["mix"])[1])
+                mix = (jnp.tril(p["lower"], -1) + jnp.eye(len(p["scale"]))) @ (jnp.triu(p["upper"], 1) + jnp.diag(jnp.exp(p["size"])))
+                x = jnp.einsum("bhwc,cd->bhwd", x, mix)
+                likely = likely + places * (jnp.sum(p["scale"]) + jnp.sum(p["size"]))
                 left, right = jnp.split(x, 2, axis=-1)
                 y = jax.nn.relu(convolved(left.astype(HALF), p["first"]))
                 y = convolved(jax.nn.relu(convolved(y, p["second"])), p["third"]).astype(jnp.float32)
@@ -135,7 +136,7 @@ def flows(key, batch=512, size=64, channels=3, hidden=512, levels=2, steps=4):
 
     def of_step(key, c):
         k = jax.random.split(key, 4)
-        return {"bias": jnp.zeros((c,)), "scale": jnp.zeros((c,)), "mix": jnp.linalg.qr(jax.random.normal(k[0], (c, c)))[0], "first": dense(k[1], 3, 3, c // 2, hidden, fan_in=9 * c),
+        return {"bias": jnp.zeros((c,)), "scale": jnp.zeros((c,)), "lower": dense(k[0], c, c), "upper": dense(k[0], c, c), "size": jnp.zeros((c,)), "first": dense(k[1], 3, 3, c // 2, hidden, fan_in=9 * c),
                 "second": dense(k[2], 1, 1, hidden, hidden, fan_in=hidden), "third": dense(k[3], 3, 3, hidden, c, fan_in=9 * hidden)}
 
     k = jax.random.split(key, levels + 1)
