@@ -228,6 +228,8 @@ void cost_convolution(const op_view *v, op_work *w)
 	if (n && images < LEAST_IMAGES && taps > 1 &&
 		taps < places) /* not of the gradient of weights, whose images are its features */
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
+	if (n && batch_groups == 1 && taps < places)
+		w->images = images, w->features = features;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	if (groups == 1)

@@ -180,8 +180,10 @@ typedef struct op_work {
 	int64_t dft_stages, dft_elements;     /* > 0: a Fourier transform */
 	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input,
 	                                         and elements at each */
-	int64_t channel_taps, channels;       /* > 0: a depthwise convolution: products per
-	                                         channel, and channels */
+	int64_t images, features; /* > 0: a convolution whose result are so many images, and so many
+	                             features of each place; not the gradient of weights */
+	int64_t channel_taps, channels; /* > 0: a depthwise convolution: products per
+	                                   channel, and channels */
 	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,
 	   and those that follow each other in the last dim of what an index points to; row 0: indices
 	   point into all dims. rows > 0: an index points to a window of several dims, whose largest two
@@ -262,6 +264,9 @@ int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, i
 /* Elements of a batch of matrices with rows and columns padded to the memory's tiles, whichever of
  * them is in the lanes. */
 int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns);
+/* Elements of the images that a convolution makes, with padding to the tiles; 0 of other ops, and
+ * where there are no tiles. */
+int64_t images_elements(const device *dev, const op_work *w);
 /* Results of a contraction with its last two dims padded to the memory's tiles, whichever of them
  * is in the lanes. */
 int64_t matmul_stored_results(const device *dev, const op_work *w);
@@ -272,6 +277,9 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a pass over so many elements takes; 0 where the profile has no bound. lone: it is
  * a kernel of one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
+/* The same of so many elements, with padding, of all images that the kernel of a convolution reads
+ * and writes. */
+int64_t convolution_elements_ns(const device *dev, int64_t elements);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* A copy between memory and chip beside the kernels: at the memory's full rate. */
 int64_t copy_time_ns(const device *dev, int64_t bytes);
@@ -396,6 +404,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "30"
+#define COST_MODEL_VERSION "31"
 
 #endif

@@ -264,6 +264,13 @@ static void note_windows(const simulator *s, const struct op_rows *r, work_entry
 	e->windows_stored = (uint32_t)(1024 * (__int128)stored / bytes);
 }
 
+static void note_images(const device *dev, const op_work *w, work_entry *e)
+{
+	int64_t padded = images_elements(dev, w), elements = sat_mul(w->batch, sat_mul(w->m, w->n));
+	if (padded > elements && elements > 0)
+		e->windows_work = e->windows_stored = (uint32_t)(1024 * (__int128)padded / elements);
+}
+
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -344,6 +351,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		if (padded_rows_bytes(&s->dev, &w.rows[i]))
 			e.rows[i] = w.rows[i];
 	note_windows(s, &w.rows[1], &e);
+	note_images(&s->dev, &w, &e);
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);

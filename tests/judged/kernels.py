@@ -13,6 +13,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
+    lanes     three 3x3 convolutions with their gradients, of so many images and features: us of each kernel; which dim is in the lanes, and how many of them it fills
     chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
     matmul    products in main memory of so many rows, summands and columns, and 3x3 convolutions of so many features to as many: part of the peak
     function  one function of 2048 x 2048 floats in a chain of them: vector operations, an addition of 0.26 cycles for 1024 elements being one
@@ -111,6 +112,16 @@ def images(x, k1, k2, k3, target):
             y = jax.nn.relu(jax.lax.conv_general_dilated(y, k.astype(BF16), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
         return jnp.sum(y.astype(F32) * target.astype(F32))
     return jax.grad(loss, argnums=(0, 1, 2))(k1, k2, k3)
+
+
+def convolved(x, first, second):
+    def loss(x, first, second):
+        def over(x, w):
+            return jax.lax.conv_general_dilated(x, w.astype(BF16), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        y = over(x, first)
+        y = y + over(jax.nn.relu(y), second)
+        return jnp.mean((y + over(jax.nn.relu(y), second)).astype(F32) ** 2)
+    return jax.grad(loss, (1, 2))(x, first, second)
 
 
 def features(x, w):
@@ -360,6 +371,9 @@ def main(topologies_wanted):
             near = max(t for line, t in chip.kernels(features_near, *args) if "kOutput" in line)
             far = next(t for line, t in chip.kernels(features, *args) if " fusion(" in line)
             chip.say("features", "%d: %.1f, %.1f us" % (n, near, far))
+        for n, size, of in ((16, 128, 32), (128, 40, 32), (16, 88, 64), (64, 40, 64), (128, 32, 64), (160, 24, 64), (16, 72, 96), (128, 24, 96), (16, 48, 192), (128, 16, 192)):
+            found = chip.listed(convolved, ((n, size, size, of), BF16), *[((3, 3, of, of), F32)] * 2, least=20)
+            chip.say("lanes", "%d of %d x %d, %d:" % (n, size, size, of), found)
         for integers, each in ((True, 5), (False, 4)):
             us = [max(t for _, t in chip.kernels(chain(n, integers), *[((2048, 2048), jnp.uint32 if integers else F32)] * 2)) for n in (32, 64)]
             chip.say("chains", "of %s: %.3f" % ("integers" if integers else "floats", chip.per_1024(us[1] - us[0], 2048 * 2048) / (32 * each)))
