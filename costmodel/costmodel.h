@@ -264,9 +264,6 @@ int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, i
 /* Elements of a batch of matrices with rows and columns padded to the memory's tiles, whichever of
  * them is in the lanes. */
 int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns);
-/* Elements of the images that a convolution makes, with padding to the tiles; 0 of other ops, and
- * where there are no tiles. */
-int64_t images_elements(const device *dev, const op_work *w);
 /* Results of a contraction with its last two dims padded to the memory's tiles, whichever of them
  * is in the lanes. */
 int64_t matmul_stored_results(const device *dev, const op_work *w);

@@ -111,19 +111,6 @@ static bool has_images_in_lanes(const device *dev, const op_work *w)
 		sat_mul(padded(w->features, dev->tile_minor), w->images);
 }
 
-int64_t images_elements(const device *dev, const op_work *w)
-{
-	if (dev->target != TARGET_TPU || w->images <= 0 || w->features <= 0)
-		return 0;
-	bool in_lanes = has_images_in_lanes(dev, w);
-	int64_t lanes = padded(in_lanes ? w->images : w->features, dev->tile_minor),
-			rows = in_lanes ? w->features : w->images,
-			all = sat_mul(sat_mul(MAX(w->batch, 1), w->m), w->n);
-	if (in_lanes || rows >= dev->tile_second) /* fewer images are cut into more */
-		rows = padded(rows, dev->tile_second);
-	return sat_mul(sat_mul(lanes, rows), all / sat_mul(w->images, w->features));
-}
-
 /* The images are the side that stays, and the kernel's features pass by: 63 us of 128 images of 32
  * x 32 and 64 features, 71 of 24 x 24 and 96, 121 of 16 x 16 and 192, 70 of 160 images of 24 x 24
  * and 64, which are as many as 256 (libtpu 0.0.51 on v5e, 3 x 3 taps). Ten rows more than there are

@@ -36,7 +36,7 @@ static int64_t bring_windows_ns(
 {
 	const sim_op *def = &s->ops[s->vals[v].def];
 	int64_t work = padded_rows_elements(&s->dev, r);
-	bool lies = def->windows_work && def->class != CLASS_REDUCE && !def->images;
+	bool lies = def->windows_work && def->class != CLASS_REDUCE;
 	bool fills =
 		def->class == CLASS_ELEMENTWISE && def->work != UINT32_MAX && work_at(s, def)->fills;
 	if (lies || fills || work == r->elements || !padded_rows_bytes(&s->dev, r))

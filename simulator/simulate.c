@@ -208,9 +208,7 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 {
 	const lval_id *operands = l->operands.p + o->operands;
 	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
-	bool images = so->class == CLASS_MATMUL;
-	if ((so->class == CLASS_OTHER || images) && w && w->windows_work) {
-		so->images = images;
+	if (so->class == CLASS_OTHER && w && w->windows_work) {
 		so->windows_work = w->windows_work, so->windows_stored = w->windows_stored;
 		store_as_windows(s, l, o->results, w->windows_stored);
 		return;
@@ -222,10 +220,9 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 		bool elementwise = so->class == CLASS_ELEMENTWISE &&
 			elements_of(l, operands[i]) == elements_of(l, o->results);
 		if (elementwise || so->class == CLASS_REDUCE)
-			so->windows_work = def->windows_work, so->windows_stored = def->windows_stored,
-			so->images = def->images;
+			so->windows_work = def->windows_work, so->windows_stored = def->windows_stored;
 		else
-			def->windows_end = !def->images;
+			def->windows_end = true;
 		if (elementwise)
 			store_as_windows(s, l, o->results, def->windows_stored);
 	}
@@ -236,7 +233,7 @@ static void hand_on_windows(simulator *s, const lowered *l, const lop *o)
 {
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		sim_op *def = &s->ops[s->vals[operand_at(l, o, i)].def];
-		def->windows_end |= def->windows_work && def->class != CLASS_REDUCE && !def->images;
+		def->windows_end |= def->windows_work && def->class != CLASS_REDUCE;
 	}
 }
 

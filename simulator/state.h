@@ -60,8 +60,8 @@ typedef struct work_entry {
 	bool loop_goes;                           /* as op_work */
 	int64_t sum_elements;                     /* as op_work */
 	struct op_rows rows[2];                   /* as op_work; row 0 where they are not padded */
-	/* gathers and scatters of windows of several dims, and images that convolutions make: per 1,024
-	   elements those that pass through the vector unit, and those that are stored; 0: others */
+	/* gathers and scatters of windows of several dims: per 1,024 elements those that pass through
+	   the vector unit, and those that are stored; 0: others */
 	uint32_t windows_work, windows_stored;
 	contraction dims;
 } work_entry;
@@ -154,7 +154,6 @@ typedef struct sim_op {
 	/* as work_entry, of what lies as a gather leaves such windows, or as a scatter wants them */
 	uint32_t windows_work, windows_stored;
 	bool windows_end;            /* something wants it in another order of dims */
-	bool images;                 /* .. as a convolution leaves images, which nothing copies */
 	lval_id leaves[MOST_LEAVES]; /* .. those that a kernel with all of them in it would read */
 	uint8_t n_leaves;            /* MOST_LEAVES + 1: more */
 	bool spreads;                /* .. and besides these something small that is computed */

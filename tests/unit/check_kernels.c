@@ -434,11 +434,13 @@ END_TEST
 /* So many 3x3 convolutions of images of size x size places, each of what the one before made. */
 static int64_t convolutions_ns(const char *name, int n, int images, int size, int features)
 {
-	char x[64], w[64], args[160], lines[4096];
+	char x[64], wide[64], w[64], args[160], lines[4096];
 	int end = 0;
 	snprintf(x, sizeof x, "tensor<%dx%dx%dx%dxbf16>", images, size, size, features);
 	snprintf(w, sizeof w, "tensor<3x3x%dx%dxbf16>", features, features);
-	snprintf(args, sizeof args, "%%v0: %s, %%k: %s", x, w);
+	snprintf(wide, sizeof wide, "tensor<%dx%dx%dx%dxf32>", images, size, size, features);
+	snprintf(args, sizeof args, "%%x: %s, %%k: %s", wide, w);
+	end += snprintf(lines, sizeof lines, "%%v0 = stablehlo.convert %%x : (%s) -> %s\n", wide, x);
 	for (int i = 0; i < n; i++)
 		end += snprintf(lines + end, sizeof lines - (size_t)end,
 			"%%c%d = stablehlo.convolution(%%v%d, %%k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"
@@ -446,8 +448,9 @@ static int64_t convolutions_ns(const char *name, int n, int images, int size, in
 			"feature_group_count = 1 : i64} : (%s, %s) -> %s\n"
 			"%%v%d = stablehlo.add %%c%d, %%c%d : %s\n",
 			i, i, x, w, x, i + 1, i, i, x);
-	snprintf(lines + end, sizeof lines - (size_t)end, "return %%v%d : %s", n, x);
-	return compute_ns(name, APPLY_EXACT, args, x, lines);
+	snprintf(lines + end, sizeof lines - (size_t)end,
+		"%%r = stablehlo.convert %%v%d : (%s) -> %s\nreturn %%r : %s", n, x, wide, wide);
+	return compute_ns(name, APPLY_EXACT, args, wide, lines);
 }
 
 /* The number of images is in the lanes where that fills more of them than features do; else
