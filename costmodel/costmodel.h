@@ -274,8 +274,7 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a pass over so many elements takes; 0 where the profile has no bound. lone: it is
  * a kernel of one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
-/* The same of so many elements, with padding, of all images that the kernel of a convolution reads
- * and writes. */
+/* The same of all elements, with padding, that the kernel of a convolution reads and writes. */
 int64_t convolution_elements_ns(const device *dev, int64_t elements);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* A copy between memory and chip beside the kernels: at the memory's full rate. */

@@ -20,7 +20,8 @@ typedef struct kernel {
 	int64_t launches;  /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
-	int64_t images; /* elements: of the largest images that a convolution reads or makes, padded */
+	int64_t passed;    /* elements: of all that it reads */
+	bool convolves;    /* a convolution is in it */
 	uint32_t n_large;  /* results of as many elements */
 	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
 	int64_t stored_ns; /* to write a value as large as that */

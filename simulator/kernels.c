@@ -60,6 +60,7 @@ static int64_t add_elements(
 /* n values, of which v stands for all. */
 static void note_read(kernel *k, int64_t n, lval_id v, int64_t elements, int64_t bytes, bool near)
 {
+	k->passed = sat_add(k->passed, sat_mul(n, elements));
 	if (near)
 		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, bytes));
 	for (; n > 0 && k->n_reads <= MOST_READS; n--, k->n_reads++)
@@ -260,14 +261,6 @@ static void add_rows_of_product(
 			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
 }
 
-/* Elements of the images that a convolution reads or makes, whichever are more, with padding. */
-static int64_t images_of(const simulator *s, const lowered *l, const lop *o)
-{
-	lval_id read = base_of(s, operand_at(l, o, 0)), made = o->results;
-	return MAX(sat_mul(s->vals[read].bytes, 8) / stored_bits(s, l, read),
-		sat_mul(s->vals[made].bytes, 8) / stored_bits(s, l, made));
-}
-
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
@@ -290,8 +283,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			}
 			k->stored_products = MAX(k->stored_products, w->stored_results);
 			kernel_add_scattered_features(s, l, k, o, w, n);
-			if (!w->products)
-				k->images = MAX(k->images, images_of(s, l, o));
+			k->convolves |= !w->products;
 			add_rows_of_product(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
@@ -520,15 +512,6 @@ static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
 		k->around.bytes = 0;
 }
 
-/* Values of as many elements as the images of a convolution that its kernel reads or writes. */
-static int64_t images_passed(const kernel *k)
-{
-	int64_t n = 2 * k->written >= k->images;
-	for (uint32_t i = 0; i < MIN(k->n_reads, (uint32_t)MOST_READS); i++)
-		n += 2 * k->read[i].elements >= k->images;
-	return n;
-}
-
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
 	kernel k = {.root = root};
@@ -540,8 +523,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
 	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
-	k.around.vector_ns = MAX(
-		k.around.vector_ns, convolution_elements_ns(&s->dev, sat_mul(k.images, images_passed(&k))));
+	if (k.convolves)
+		k.around.vector_ns =
+			MAX(k.around.vector_ns, convolution_elements_ns(&s->dev, sat_add(k.passed, k.written)));
 	const sim_op *product;
 	bool joins = joins_other(s, &k, &product);
 	k.around.streams = is_stream(s, &k);
