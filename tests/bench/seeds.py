@@ -1,13 +1,14 @@
 """How far apart the answers of ten seeds are, and how soon the first one comes that is good enough (`make bench-seeds`): 40 cases, default budget, one
 thread.
 
-    seeds.py [--case PROGRAM/MESH/DEVICE,..] [--seeds N] [--again] [--table]
+    seeds.py [--case PROGRAM/MESH/DEVICE,..] [--seeds N] [--again] [--table | --endings]
 
 One record per search goes to build/bench-seeds.jsonl; those of this build that are there already are not repeated. The tables go to
-docs/search-quality.md. --table: only write, from the records at hand."""
+docs/search-quality.md. --table: only write, from the records at hand. --endings: only print what searches would have found by then, had they ended sooner."""
 import argparse
 import hashlib
 import json
+import math
 import os
 import re
 import resource
@@ -70,12 +71,38 @@ def tables(records, asked):
     return lines
 
 
+def answer_of(found, idle):
+    """Evaluations, and the step of the best plan that fits by then, of a search that ends after so many evaluations without one better by a thousandth, or
+    as many as it took to find the last one. found: of replayed plans. None: nothing that fits was found."""
+    best, at = None, 0
+    for evaluation, ns, fits in sorted(found):
+        if best is not None and evaluation - at > max(at, idle):
+            break
+        if fits and (best is None or ns < best):
+            at = evaluation if best is None or ns < best * 0.999 else at
+            best = ns
+    return None if best is None else (at + max(at, idle), best)
+
+
+def endings(records):
+    """For each limit of idle evaluations: how answers compare with those of today, how much was saved, and how many searches end within three times
+    their first good answer."""
+    for idle in (1500, 1000, 800, 600, 400):
+        ends = [(answer_of(r["found"], idle), r) for r in records.values() if r.get("soon")]
+        ends = [(min(end[0], r["evaluations"]), end[1] / r["runtime_ns"], r) for end, r in ends if end]
+        ratios = [ratio for _, ratio, _ in ends]
+        print("%4d idle evaluations: steps %.3f of today's, within 2%% in %d of %d, worst %.2f; %.2f of the evaluations, at most three times those of the first good answer in %d" % (
+            idle, math.exp(statistics.mean(map(math.log, ratios))), sum(ratio <= TOLERANCE for ratio in ratios), len(ratios), max(ratios),
+            statistics.mean(end / r["evaluations"] for end, _, r in ends), sum(end <= 3 * r["soon"] for end, _, r in ends)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", default=",".join(CASES))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--endings", action="store_true")
     options = parser.parse_args()
     with open(TOOL, "rb") as f:
         build = hashlib.sha256(f.read()).hexdigest()[:12]
@@ -83,6 +110,8 @@ def main():
     if os.path.exists(RECORDS):
         with open(RECORDS) as f:
             records = {(r["case"], r["seed"]): r for r in map(json.loads, f)}
+    if options.endings:
+        return endings(records)
     for seed in [] if options.table else range(1, options.seeds + 1):
         for case in options.case.split(","):
             if not options.again and records.get((case, seed), {}).get("build") == build:

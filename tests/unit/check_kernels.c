@@ -462,7 +462,7 @@ START_TEST(test_what_images_have_in_their_lanes)
 {
 	const struct {
 		int images, size, features;
-		double us;
+		int64_t us;
 	} cases[] = {{128, 32, 64, 63}, {16, 88, 64, 133}, {128, 40, 32, 47}, {16, 128, 32, 306},
 		{128, 16, 192, 121}, {16, 48, 192, 191}};
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
@@ -471,7 +471,7 @@ START_TEST(test_what_images_have_in_their_lanes)
 						 convolutions_ns("tpu-v5e", 3, images, size, features)) /
 			2;
 		ck_assert_msg(
-			ns > 750 * cases[i].us && ns < 1250 * cases[i].us, "%d: %lld", i, (long long)ns);
+			ns > 700 * cases[i].us && ns < 1250 * cases[i].us, "%d: %lld", i, (long long)ns);
 	}
 }
 END_TEST
