@@ -13,7 +13,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
-    lanes     three 3x3 convolutions with their gradients, of so many images and features: us of each kernel; which dim is in the lanes, and how many of them it fills
+    lanes     three 3x3 convolutions with their gradients, of so many images and features: us of each kernel
     chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
     matmul    products in main memory of so many rows, summands and columns, and 3x3 convolutions of so many features to as many: part of the peak
     function  one function of 2048 x 2048 floats in a chain of them: vector operations, an addition of 0.26 cycles for 1024 elements being one
