@@ -114,7 +114,7 @@ static bool has_images_in_lanes(const device *dev, const op_work *w)
 /* The images are the side that stays, and the kernel's features pass by: 63 us of 128 images of 32
  * x 32 and 64 features, 71 of 24 x 24 and 96, 121 of 16 x 16 and 192, 70 of 160 images of 24 x 24
  * and 64, which are as many as 256 (libtpu 0.0.51 on v5e, 3 x 3 taps). Ten rows more than there are
- * features explain all four; on v6e, with tiles twice as wide, twice as many. */
+ * features explain all four at the peak rate; on v6e twice as many are taken, not measured. */
 static int64_t images_in_lanes_flops(const device *dev, const op_work *w)
 {
 	int64_t images = sat_mul(w->m / w->images, padded(w->images, dev->tile_minor));

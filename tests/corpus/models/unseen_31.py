@@ -20,7 +20,7 @@ def rotated(x):
 
 
 def compressed(key, batch=32, length=1024, width=2048, heads=16, depth=128, turned=64, kept=512, asked=1024, hidden=5504, layers=2, words=32768):
-    """Attention with keys and values from one short vector a word, and places in a part of each head of their own; gated perceptrons."""
+    """Multi-head latent attention: keys and values from one short vector a word, rotary places in a part of each head; gated perceptrons."""
     def attended(p, x):
         w = {n: v.astype(HALF) for n, v in p.items()}
         query = jnp.einsum("bsr,rhk->bshk", root_mean_square(x @ w["ask"], p["asked"]), w["q"])
@@ -56,7 +56,7 @@ def compressed(key, batch=32, length=1024, width=2048, heads=16, depth=128, turn
 
 
 def duals(key, batch=32, length=2048, width=1024, inner=2048, heads=32, states=128, chunk=256, taps=4, layers=2, words=32768):
-    """State spaces with one decay a head, as attention within chunks and states between them."""
+    """Mamba-2: state spaces with one decay a head, as attention within chunks and states between them."""
     depth = inner // heads
 
     def mixed(p, x):
@@ -107,7 +107,7 @@ def duals(key, batch=32, length=2048, width=1024, inner=2048, heads=32, states=1
 
 
 def flows(key, batch=512, size=64, channels=3, hidden=512, levels=2, steps=4):
-    """An invertible network of pictures: squeezed, mixed by matrices of two triangles, shifted by convolutions of the other half."""
+    """A normalizing flow of pictures: squeezed, mixed by matrices of two triangles, shifted by convolutions of the other half."""
     def squeezed(x):
         b, h, w, c = x.shape
         return x.reshape(b, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5).reshape(b, h // 2, w // 2, 4 * c)
@@ -176,7 +176,7 @@ def retrieved(key, batch=1024, entries=1048576, width=256, found=64, words=32, h
 
 
 def sounds(key, batch=64, samples=65536, width=64, kernel=7, strides=(4, 4, 4), books=4, entries=1024, depth=256):
-    """Sound through a narrow middle: strided convolutions, several books of entries one after the other, transposed convolutions back."""
+    """A sound codec: strided convolutions, residual vector quantisation, transposed convolutions back."""
     widths = [width * 2 ** i for i in range(len(strides) + 1)]
 
     def convolved(x, w, stride=1):
