@@ -66,6 +66,7 @@ void evaluator_free(evaluator *ev)
 	vec_release(&ev->expanded);
 	vec_release(&ev->sites);
 	vec_release(&ev->held);
+	vec_release(&ev->last.held);
 	arena_release(&ev->mem);
 	free(ev);
 }

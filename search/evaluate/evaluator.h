@@ -39,6 +39,17 @@ typedef struct folded_action {
 	bool even;  /* what stands for several layers does so for this action too */
 } folded_action;
 
+/* A path, and what its replay came to. */
+typedef struct replay_kept {
+	action path[MAX_PLAN];
+	uint32_t depth;
+	bool known, allowed;
+	goal g;
+	cost c;
+	priority_of priority;
+	VEC(pval_id) held;
+} replay_kept;
+
 struct evaluator {
 	const problem *pb;
 	const folding *fold; /* NULL: nothing is folded */
@@ -68,6 +79,7 @@ struct evaluator {
 	VEC(action_target) expanded;
 	VEC(pval_id) sites; /* constrained values */
 	VEC(pval_id) held;  /* values that the last replay of this path holds to what the path led to */
+	replay_kept last;   /* plans are replayed as steps of a descent, and then as candidates */
 };
 
 static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }

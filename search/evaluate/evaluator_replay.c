@@ -153,16 +153,28 @@ static void replay_whole(evaluator *ev, cost *out, bool *allowed)
 	coster_find(ev, c, WHOLE, out);
 }
 
-static void replay(evaluator *ev, cost *out, bool *allowed)
+/* On the program that the path is on; false where that is the folded one, and layers come out
+ * unlike. */
+static bool replay_present(evaluator *ev, cost *out, bool *allowed)
 {
-	bool folded = is_folded(ev) && replay_folded(ev, out, allowed);
-	if (!folded) {
+	if (!is_folded(ev)) {
 		replay_whole(ev, out, allowed);
-	} else if (ev->pb->o->check) {
+		return true;
+	}
+	if (!replay_folded(ev, out, allowed))
+		return false;
+	if (ev->pb->o->check) {
 		cost whole;
 		replay_whole(ev, &whole, allowed);
 		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
 	}
+	return true;
+}
+
+static void replay(evaluator *ev, cost *out, bool *allowed)
+{
+	if (!replay_present(ev, out, allowed))
+		replay_whole(ev, out, allowed);
 }
 
 /* The first value of the stage that a constraint can hold and that came out otherwise than where
@@ -198,13 +210,34 @@ static pval_id *list_holdable(evaluator *ev)
 	return whole;
 }
 
+/* Makes *out what was just replayed, if that is better. */
+static bool take_better(const goal *g, const cost *c, bool c_allowed, cost *out, bool *allowed)
+{
+	if (!c_allowed || (*allowed && !score_less(score_of(g, c), score_of(g, out))))
+		return false;
+	*out = *c;
+	*allowed = true;
+	return true;
+}
+
+static bool hold_next(evaluator *ev, const pval_id *whole)
+{
+	stage st = stage_on(ev, is_folded(ev) ? FOLDED : WHOLE);
+	pval_id lost = ev->held.n < MOST_HELD ? first_lost(ev, &st, whole) : ID_NONE;
+	if (lost == ID_NONE)
+		return false;
+	vec_push(&ev->held, lost);
+	return true;
+}
+
 /* What is written for one device may hold any value to what decisions led to, whatever their order
  * said of it that annotations of arguments cannot say. So, as long as a replay is worse than the
- * state, the first value that came out otherwise is constrained. */
+ * state, the first value that came out otherwise is constrained. Where layers come out unlike on
+ * the way, only the last step is costed, as whole programs take as long as many evaluations. */
 static void hold(evaluator *ev, const goal *g, cost *out, bool *allowed)
 {
 	cost planned, c;
-	bool c_allowed;
+	bool c_allowed, costed = true;
 	evaluator_rate(ev, &planned);
 	int64_t wanted = plan_energy(g, &planned);
 	wanted += wanted / HELD_PART;
@@ -214,23 +247,57 @@ static void hold(evaluator *ev, const goal *g, cost *out, bool *allowed)
 	uint32_t best = 0;
 	if (ev->priority == FIRST_AXES && state_priorities_differ(present(ev)))
 		replay(ev, &c, &c_allowed); /* the last one was the other way */
-	for (uint32_t i = 0; i < MOST_HELD; i++) {
-		stage st = stage_on(ev, is_folded(ev) ? FOLDED : WHOLE);
-		pval_id lost = first_lost(ev, &st, whole);
-		if (lost == ID_NONE)
+	while (hold_next(ev, whole)) {
+		costed = replay_present(ev, &c, &c_allowed);
+		if (!costed || !take_better(g, &c, c_allowed, out, allowed))
+			continue;
+		best = ev->held.n;
+		if (plan_energy(g, out) <= wanted)
 			break;
-		vec_push(&ev->held, lost);
-		replay(ev, &c, &c_allowed);
-		if (c_allowed && (!*allowed || score_less(score_of(g, &c), score_of(g, out)))) {
-			*out = c;
-			*allowed = true;
+	}
+	if (!costed) {
+		replay_whole(ev, &c, &c_allowed);
+		if (take_better(g, &c, c_allowed, out, allowed))
 			best = ev->held.n;
-			if (plan_energy(g, out) <= wanted)
-				break;
-		}
 	}
 	ev->held.n = best;
 	free(whole);
+}
+
+static bool is_kept(const evaluator *ev, const goal *g)
+{
+	const replay_kept *k = &ev->last;
+	bool same = k->known && k->depth == ev->depth && k->g.objective == g->objective &&
+		k->g.memory_limit == g->memory_limit && k->g.nothing_fits == g->nothing_fits;
+	for (uint32_t i = 0; i < ev->depth && same; i++)
+		same = action_same(&k->path[i], &ev->path[i]);
+	return same;
+}
+
+static void keep(evaluator *ev, const goal *g, const cost *c, bool allowed)
+{
+	replay_kept *k = &ev->last;
+	memcpy(k->path, ev->path, ev->depth * sizeof *k->path);
+	k->depth = ev->depth;
+	k->g = *g;
+	k->c = *c;
+	k->allowed = allowed;
+	k->priority = ev->priority;
+	k->held.n = 0;
+	for (uint32_t i = 0; i < ev->held.n; i++)
+		vec_push(&k->held, ev->held.p[i]);
+	k->known = true;
+}
+
+static void restore(evaluator *ev, cost *out, bool *allowed)
+{
+	const replay_kept *k = &ev->last;
+	*out = k->c;
+	*allowed = k->allowed;
+	ev->priority = k->priority;
+	ev->held.n = 0;
+	for (uint32_t i = 0; i < k->held.n; i++)
+		vec_push(&ev->held, k->held.p[i]);
 }
 
 /* A dim that got an axis by propagation and another one by a later decision can say only one of the
@@ -240,18 +307,19 @@ void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed)
 {
 	cost last;
 	bool last_allowed;
+	if (is_kept(ev, g)) {
+		restore(ev, out, allowed);
+		return;
+	}
 	ev->priority = FIRST_AXES;
 	ev->held.n = 0;
 	replay(ev, out, allowed);
 	if (state_priorities_differ(present(ev))) {
 		ev->priority = LAST_AXES;
 		replay(ev, &last, &last_allowed);
-		if (last_allowed && (!*allowed || score_less(score_of(g, &last), score_of(g, out)))) {
-			*out = last;
-			*allowed = true;
-		} else {
+		if (!take_better(g, &last, last_allowed, out, allowed))
 			ev->priority = FIRST_AXES;
-		}
 	}
 	hold(ev, g, out, allowed);
+	keep(ev, g, out, *allowed);
 }
