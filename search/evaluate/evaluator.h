@@ -39,7 +39,7 @@ typedef struct folded_action {
 	bool even;  /* what stands for several layers does so for this action too */
 } folded_action;
 
-/* A path, and what its replay came to. */
+/* A path, and what its replay came to: its cost, and what it chose for the path. */
 typedef struct replay_kept {
 	action path[MAX_PLAN];
 	uint32_t depth;

@@ -155,7 +155,7 @@ static void replay_whole(evaluator *ev, cost *out, bool *allowed)
 
 /* On the program that the path is on; false where that is the folded one, and layers come out
  * unlike. */
-static bool replay_present(evaluator *ev, cost *out, bool *allowed)
+static bool replay_on_path(evaluator *ev, cost *out, bool *allowed)
 {
 	if (!is_folded(ev)) {
 		replay_whole(ev, out, allowed);
@@ -173,7 +173,7 @@ static bool replay_present(evaluator *ev, cost *out, bool *allowed)
 
 static void replay(evaluator *ev, cost *out, bool *allowed)
 {
-	if (!replay_present(ev, out, allowed))
+	if (!replay_on_path(ev, out, allowed))
 		replay_whole(ev, out, allowed);
 }
 
@@ -220,6 +220,8 @@ static bool take_better(const goal *g, const cost *c, bool c_allowed, cost *out,
 	return true;
 }
 
+/* Holds the first value that came out otherwise in the last replay. False: there is none, or as
+ * many as may be are held. */
 static bool hold_next(evaluator *ev, const pval_id *whole)
 {
 	stage st = stage_on(ev, is_folded(ev) ? FOLDED : WHOLE);
@@ -248,7 +250,7 @@ static void hold(evaluator *ev, const goal *g, cost *out, bool *allowed)
 	if (ev->priority == FIRST_AXES && state_priorities_differ(present(ev)))
 		replay(ev, &c, &c_allowed); /* the last one was the other way */
 	while (hold_next(ev, whole)) {
-		costed = replay_present(ev, &c, &c_allowed);
+		costed = replay_on_path(ev, &c, &c_allowed);
 		if (!costed || !take_better(g, &c, c_allowed, out, allowed))
 			continue;
 		best = ev->held.n;
@@ -264,6 +266,7 @@ static void hold(evaluator *ev, const goal *g, cost *out, bool *allowed)
 	free(whole);
 }
 
+/* Is this the path that was replayed last, for the same goal? */
 static bool is_kept(const evaluator *ev, const goal *g)
 {
 	const replay_kept *k = &ev->last;
@@ -274,6 +277,7 @@ static bool is_kept(const evaluator *ev, const goal *g)
 	return same;
 }
 
+/* The last replay, with what it chose for the path. */
 static void keep(evaluator *ev, const goal *g, const cost *c, bool allowed)
 {
 	replay_kept *k = &ev->last;
