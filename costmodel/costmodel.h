@@ -83,8 +83,11 @@ typedef struct device {
 	int64_t on_chip_bytes;     /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t products_off_chip; /* 1: what kernels with a contraction make is in main memory all the
 	                              same, as with two cores that make a half each */
-	int64_t prefetch_bytes;    /* of it, what may hold arguments that are fetched ahead, and results
-	                              that are copied out later */
+	int64_t whole_summands; /* contractions of operands that both come from main memory are summed
+	                           in parts where they have more summands, and no results are handed
+	                           on beside them; 0: none are */
+	int64_t prefetch_bytes; /* of it, what may hold arguments that are fetched ahead, and results
+	                           that are copied out later */
 	int64_t cross_program_prefetches; /* arguments that the compiler fetches onto the chip before
 	                                     the program starts, and keeps there */
 	int64_t tile_minor, tile_second;  /* memory tiling of the two minor dims for 4-byte types (TPU
@@ -400,6 +403,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "31"
+#define COST_MODEL_VERSION "32"
 
 #endif

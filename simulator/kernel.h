@@ -25,9 +25,12 @@ typedef struct kernel {
 	uint32_t n_large;  /* results of as many elements */
 	int64_t rows_ns;   /* to bring in the operands of products, where that is not hidden */
 	int64_t stored_ns; /* to write a value as large as that */
-	int64_t tail_ns;   /* of it, when all is computed */
-	bool near;         /* results of a matmul stay on the chip */
-	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
+	int64_t results_ns, unsplit_ns; /* of stored_ns, that of the results; products, not in parts */
+	int64_t tail_ns;                /* of it, when all is computed */
+	bool split;                     /* a product of operands that both come from memory */
+	int64_t split_fetch; /* bytes: of the smaller one of them that may be fetched ahead */
+	bool near;           /* results of a matmul stay on the chip */
+	int64_t apart_ns;    /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {

@@ -240,8 +240,19 @@ static void add_products(
 	k->stored_ns = MAX(k->stored_ns,
 		sat_add(k->rows_ns,
 			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
+	k->results_ns = MAX(k->results_ns,
+		sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip)));
 	k->tail_ns = MAX(k->tail_ns, matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, on_chip));
 	k->near = on_chip;
+}
+
+/* What operand i of a product is, or is made from in the same kernel. */
+static lval_id operand_source(const simulator *s, const lowered *l, const lop *o, uint32_t i)
+{
+	lval_id v = base_of(s, operand_at(l, o, i));
+	const sim_op *def = &s->ops[s->vals[v].def];
+	bool inside = def->mode == MODE_FUSED || def->mode == MODE_COPIED;
+	return inside && def->n_leaves ? def->leaves[0] : v;
 }
 
 /* Time to bring in the larger operand of a product, or what that is made from, where it is too
@@ -251,14 +262,33 @@ static void add_rows_of_product(
 {
 	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2)
 		return;
-	lval_id v = base_of(s, operand_at(l, o, w->m < w->n));
-	const sim_op *def = &s->ops[s->vals[v].def];
-	bool inside = def->mode == MODE_FUSED || def->mode == MODE_COPIED;
-	if (inside && def->n_leaves)
-		v = def->leaves[0];
+	lval_id v = operand_source(s, l, o, w->m < w->n);
 	if (s->vals[v].bytes > half_of_chip(s, k->root) && !reaches(s, l, &s->vals[v], k->root))
 		k->rows_ns = sat_add(k->rows_ns,
 			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
+}
+
+/* Of operands that both come from memory a product sums blocks, part by part of a contraction that
+ * is long, and hands on its results when nothing else runs. */
+static void note_split(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w)
+{
+	if (!w->products || !s->dev.whole_summands || w->k <= s->dev.whole_summands ||
+		o->n_operands != 2)
+		return;
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0; i < 2; i++) {
+		lval_id v = operand_source(s, l, o, i);
+		const sim_val *val = &s->vals[v];
+		bool fetched =
+			!s->dev.prefetch_bytes && val->argument && val->bytes <= half_of_chip(s, k->root);
+		if (fetched || v == s->prefetched.val || reaches(s, l, val, k->root))
+			return;
+		if (val->argument && val->bytes <= s->dev.prefetch_bytes)
+			least = MIN(least, val->bytes);
+	}
+	k->split = true;
+	k->split_fetch = least;
 }
 
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
@@ -285,6 +315,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			kernel_add_scattered_features(s, l, k, o, w, n);
 			k->convolves |= !w->products;
 			add_rows_of_product(s, l, k, o, w, n);
+			note_split(s, l, k, o, w);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
 		}
@@ -455,6 +486,8 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k, bool join
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
 	near.near_bytes = sat_add(near.near_bytes, fetched);
+	if (k->split && fetched >= k->split_fetch)
+		near.matmul_ns = k->unsplit_ns;
 	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), launches_ns(s, k, joins));
 	bool gains = (fetched || copied) && r->near_ns < r->ns;
 	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
@@ -522,7 +555,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
-	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
+	k.unsplit_ns = MAX(k.around.matmul_ns, k.stored_ns);
+	k.around.matmul_ns = MAX(k.unsplit_ns, k.split ? sat_add(k.around.matmul_ns, k.results_ns) : 0);
 	if (k.convolves)
 		k.around.vector_ns =
 			MAX(k.around.vector_ns, convolution_elements_ns(&s->dev, sat_add(k.passed, k.written)));

@@ -85,7 +85,7 @@ def test_donation_and_temporaries(tmp_path):
     donated = search(corpus("mlp"), "61MiB")["cost"]
     assert abs(donated["alias_bytes"] - saved) < saved / 20
     # the forward pass holds little but its temporaries
-    document = search(corpus("transformer_4_forward"), "600MiB")
+    document = search(corpus("transformer_4_forward"), "550MiB")
     cost = document["cost"]
     assert not document["fits"] and cost["peak_bytes"] - cost["temporary_bytes"] <= document["memory_limit_bytes"]
     assert document["too_large"]["rematerialise_bytes"] == cost["peak_bytes"] - document["memory_limit_bytes"]

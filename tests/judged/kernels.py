@@ -10,6 +10,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     fused     elementwise kernels whose values are on the chip, with one and two operands: cycles for 1024 elements
     stream    elementwise kernels of one to three operands, and a sum, of 2048 x 2048 values on the chip and 16384 x 4096 in memory: cycles for 1024 elements
     product   of bfloat16 matrices on the chip, results in bfloat16 and in float32: us, and us beyond what the peak takes
+    split     layers of two products, whose operands do not fit on the chip at once, by rows, width and inner width: us of each product
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
@@ -86,6 +87,12 @@ def stream(function, near):
 def product(a, b, result=BF16):
     x, y = apart(jnp.sin(a) * 2 + a), apart(jnp.sin(b) * 2 + b)
     return apart(apart((x @ y).astype(result)) * 2 + 1)
+
+
+def layers(x, *weights):
+    for w in weights:
+        x = apart(x @ w)
+    return x
 
 
 BETWEEN = {"nothing": lambda scores: scores, "a factor": lambda scores: scores * .125, "a mask": lambda scores: jnp.where(jnp.tril(jnp.ones((512, 512), bool)), scores, -1e9),
@@ -359,6 +366,10 @@ def main(topologies_wanted):
         for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096), (4096, 4096, 4096)):
             us = [next(t for line, t in chip.kernels(lambda a, b: product(a, b, result), ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "kOutput" in line) for result in (BF16, F32)]
             chip.say("product", "%d x %d x %d: " % (m, k, n) + ", ".join("%.2f and %.2f us" % (t, t - 2e6 * m * k * n / PEAK[chip.name]) for t in us))
+        for rows, width, inner in ((1024, 4096, 4096), (2048, 4096, 14336), (8192, 4096, 14336), (4096, 2048, 20480), (4096, 1024, 40960)):
+            found = chip.kernels(layers, ((rows, width), BF16), *[((width, inner), BF16), ((inner, width), BF16)] * 2)
+            at_peak = 2e6 * rows * width * inner / PEAK[chip.name]
+            chip.say("split", "%d x %d x %d, %.1f us at the peak rate:" % (rows, width, inner, at_peak), ", ".join("%.1f" % t for line, t in found if "kOutput" in line))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
                                ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072)),
                                *(("bd,dhk->bhk", (1024, 3072), (3072, heads, 128)) for heads in (4, 6, 8, 12, 16)), ("bd,dhk->bhk", (1024, 1024), (1024, 16, 64))):
