@@ -211,11 +211,13 @@ void cost_convolution(const op_view *v, op_work *w)
 			batch_groups = MAX(op_int(m, o, "batch_group_count", 1), 1);
 	uint32_t n = MIN(n_in, MIN(n_kernel, n_out));
 	int64_t pairs = 1, places = 1, taps = 1;
+	bool has_holes = false;
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t lhs_dilation = i < n_ld ? ld[i] : 1, rhs_dilation = i < n_rd ? rd[i] : 1;
 		int64_t size = local_dim(v, result_slot(v, 0), out[i]), window = local_dim(v, 1, kernel[i]);
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, window);
+		has_holes = has_holes || lhs_dilation > 1;
 		pairs = sat_mul(pairs,
 			convolution_taps(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
 				2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
@@ -229,7 +231,7 @@ void cost_convolution(const op_view *v, op_work *w)
 		taps < places) /* not of the gradient of weights, whose images are its features */
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	if (n && batch_groups == 1 && taps < places)
-		w->images = images, w->features = features;
+		w->images = images, w->features = features, w->has_holes = has_holes;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	if (groups == 1)

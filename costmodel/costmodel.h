@@ -90,8 +90,10 @@ typedef struct device {
 	                           that are copied out later */
 	int64_t cross_program_prefetches; /* arguments that the compiler fetches onto the chip before
 	                                     the program starts, and keeps there */
-	int64_t tile_minor, tile_second;  /* memory tiling of the two minor dims for 4-byte types (TPU
-	                                     128 x 8); 1: none */
+	int64_t holes_images; /* convolutions of inputs with holes (lhs_dilation) take images at a place
+	                         by so many; 0: as others do */
+	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU
+	                                    128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit,
 	                                           by its precision */
 	/* results that kernels with a matmul can write to main memory per second: of 32 bits, of 16;
@@ -185,6 +187,7 @@ typedef struct op_work {
 	                                         and elements at each */
 	int64_t images, features; /* > 0: a convolution whose result are so many images, and so many
 	                             features of each place; not the gradient of weights */
+	bool has_holes;           /* of its input: lhs_dilation above 1 */
 	int64_t channel_taps, channels; /* > 0: a depthwise convolution: products per
 	                                   channel, and channels */
 	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,

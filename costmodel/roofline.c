@@ -132,6 +132,24 @@ static int64_t shared_part(const device *dev, const op_work *w)
 	return shares ? sat_mul(w->k_part, MAX(w->k_taps, 1)) : w->k_part;
 }
 
+/* Images at a place fill rows of their own where the input has holes, a single one in 8 stripes
+ * (`holes` in tests/judged/kernels.py; docs/lowering-and-cost.md). */
+static bool has_rows_of_holes(const device *dev, const op_work *w)
+{
+	return dev->holes_images && w->has_holes && w->images > 0;
+}
+
+static int64_t holes_flops(const device *dev, const op_work *w)
+{
+	enum { STRIPES = 8 };
+	int64_t images = w->images > 1 ? w->images : STRIPES;
+	int64_t rows = sat_mul(ceil_div(w->m, images), padded(images, dev->holes_images));
+	int64_t part = w->k_part ? shared_part(dev, w) : w->k;
+	/* w->k counts the taps that meet no hole, which are no whole number of parts */
+	int64_t k = sat_mul(w->k, padded(part, MIN(dev->tile_k, dev->tile_minor))) / MAX(part, 1);
+	return sat_mul(sat_mul(2, rows), sat_mul(padded(w->n, dev->tile_n), k));
+}
+
 /* Without regard to w->blocks. */
 static int64_t one_matmul_ns(const device *dev, const op_work *w)
 {
@@ -140,6 +158,8 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 	int64_t flops = w->matmul_flops, tile_flops = flops;
 	if (w->batch <= 1 && has_images_in_lanes(dev, w)) {
 		tile_flops = images_in_lanes_flops(dev, w);
+	} else if (w->batch <= 1 && has_rows_of_holes(dev, w)) {
+		tile_flops = holes_flops(dev, w);
 	} else if (w->m > 0) {
 		/* the compiler may put either side on the rows, but not the weights of a convolution */
 		int64_t one =

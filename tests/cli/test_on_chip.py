@@ -183,6 +183,21 @@ def test_long_contractions_of_what_is_in_main_memory_hand_on_results_afterwards(
     assert parts - whole == pytest.approx(2048 * 4096 / 326, abs=2)
 
 
+def test_images_of_inputs_with_holes_count_by_so_many(tmp_path):
+    """8 images with holes take as long as 32 where 32 count as one place of rows; 64 double that; others take a quarter."""
+    def step(images, dilation=2, **changes):
+        made = 4096 * dilation
+        dims = {"x": "tensor<%dx4096x512xbf16>" % images, "w": "tensor<3x512x512xbf16>", "y": "tensor<%dx%dx512xbf16>" % (images, made)}
+        body = """%%0 = stablehlo.convolution(%%x, %%w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], pad = [[1, %d]], lhs_dilate = [%d], rhs_dilate = [1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (%s, %s) -> %s
+    return %%0 : %s""" % (dilation, dilation, dims["x"], dims["w"], dims["y"], dims["y"])
+        signature = "%%x: %s, %%w: %s) -> %s" % (dims["x"], dims["w"], dims["y"])
+        return simulate(tmp_path / "m.mlir", signature, body, profile(tmp_path / "p.json", "tpu-v5p", **changes))[0]["runtime_ns"]
+
+    assert step(8) == pytest.approx(step(32), rel=.1)
+    assert step(8, holes_images=64) == pytest.approx(2 * step(8), rel=.1)
+    assert step(8, dilation=1) < .5 * step(32, dilation=1)
+
+
 def test_an_argument_that_is_there_before_the_start(tmp_path):
     """It takes the room of what the program makes until it was read last. A donated one is none."""
     def step(device, donated=""):

@@ -15,6 +15,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
     lanes     three 3x3 convolutions with their gradients, of so many images and features: us of each kernel
+    holes     the gradient of a 3 (3x3) convolution of stride 2 by its input, of so many images, places and features: us of its longest kernel
     chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
     matmul    products in main memory of so many rows, summands and columns, and 3x3 convolutions of so many features to as many: part of the peak
     function  one function of 2048 x 2048 floats in a chain of them: vector operations, an addition of 0.26 cycles for 1024 elements being one
@@ -139,6 +140,13 @@ def features_near(x, w):
     """Features of what is on the chip, read by a kernel that does more with them."""
     z = apart(features(apart(jnp.tanh(x) * 2), w))
     return jnp.sum(jnp.sin(z.astype(F32)), (0, 1, 2))
+
+
+def with_holes(x, w):
+    """The gradient of a convolution of stride 2 by its input: what is left of that has holes."""
+    places = "HW"[:x.ndim - 2]
+    numbers = ("N%sC" % places, "%sIO" % places, "N%sC" % places)
+    return jax.lax.conv_general_dilated(x, w, (1,) * len(places), [(1, 2)] * len(places), lhs_dilation=(2,) * len(places), dimension_numbers=numbers)
 
 
 def chain(rounds, integers):
@@ -385,6 +393,9 @@ def main(topologies_wanted):
         for n, size, of in ((16, 128, 32), (128, 40, 32), (16, 88, 64), (64, 40, 64), (128, 32, 64), (160, 24, 64), (16, 72, 96), (128, 24, 96), (16, 48, 192), (128, 16, 192)):
             found = chip.listed(convolved, ((n, size, size, of), BF16), *[((3, 3, of, of), F32)] * 2, least=20)
             chip.say("lanes", "%d of %d x %d, %d:" % (n, size, size, of), found)
+        for shape in ((8, 4096, 512), (8, 16384, 512), (32, 4096, 512), (8, 28, 28, 256), (16, 28, 28, 256), (32, 28, 28, 256)):
+            us = max(t for _, t in chip.kernels(with_holes, (shape, BF16), ((3,) * (len(shape) - 2) + shape[-1:] * 2, BF16)))
+            chip.say("holes", "%s: %.1f us" % (" x ".join(map(str, shape)), us))
         for integers, each in ((True, 5), (False, 4)):
             us = [max(t for _, t in chip.kernels(chain(n, integers), *[((2048, 2048), jnp.uint32 if integers else F32)] * 2)) for n in (32, 64)]
             chip.say("chains", "of %s: %.3f" % ("integers" if integers else "floats", chip.per_1024(us[1] - us[0], 2048 * 2048) / (32 * each)))
