@@ -279,11 +279,12 @@ int64_t padded_rows_bytes(const device *dev, const struct op_rows *r)
 
 int64_t padded_rows_elements(const device *dev, const struct op_rows *r)
 {
-	if (dev->target != TARGET_TPU || !r->rows || dev->tile_minor <= 1 ||
-		r->elements / r->row / r->rows < dev->tile_minor)
+	int64_t rows = MAX(r->rows, 1);
+	if (dev->target != TARGET_TPU || r->row <= 1 || dev->tile_minor <= 1 ||
+		r->elements / r->row / rows < dev->tile_minor)
 		return r->elements;
-	return sat_mul(r->elements / r->row / r->rows,
-		sat_mul(padded(r->row, dev->tile_minor), padded(r->rows, dev->tile_second)));
+	return sat_mul(r->elements / r->row / rows,
+		sat_mul(padded(r->row, dev->tile_minor), r->rows ? padded(r->rows, dev->tile_second) : 1));
 }
 
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r)

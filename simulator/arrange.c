@@ -54,15 +54,17 @@ void kernel_add_rows(
 	const struct op_rows *read = w->in_place ? &w->rows[1] : &w->rows[0],
 						 *made = w->in_place ? &w->rows[0] : &w->rows[1];
 	int64_t most = w->in_place ? most_on_chip(s, id) : s->dev.on_chip_bytes / 8, ns = 0;
-	if (w->windows_work) {
+	if (w->windows_work && (read->rows || made->rows)) {
 		ns =
 			bring_windows_ns(s, l, id, operand_at(l, o, w->in_place ? o->n_operands - 1 : 0), read);
 		if (w->in_place)
 			ns = sat_add(ns, bring_windows_ns(s, l, id, operand_at(l, o, 0), made));
 	} else {
-		if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
+		const sim_op *def = &s->ops[s->vals[operand_at(l, o, o->n_operands - 1)].def];
+		bool lies = w->in_place && def->windows_work && def->class != CLASS_REDUCE;
+		if (!lies && read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
 			ns = padded_rows_ns(&s->dev, read);
-		if (made->row && padded_rows_bytes(&s->dev, made) > most)
+		if (!s->ops[id].windows_work && made->row && padded_rows_bytes(&s->dev, made) > most)
 			ns = sat_add(ns, padded_rows_ns(&s->dev, made));
 	}
 	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
@@ -105,8 +107,40 @@ void kernel_arrange_for_batch(
 		s->vals[v[i]].arranged = true;
 		int bits = stored_bits(s, l, v[i]);
 		int64_t elements = matrix_elements(&s->dev, batch, rows[i], columns[i]);
-		k->apart_ns = sat_add(
-			k->apart_ns, sat_mul(n, reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits)));
+		int64_t ns = reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits);
+		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
+		if (i == 2)
+			s->vals[v[i]].copy_ns = ns;
+	}
+}
+
+/* What such a product made, transposed or not; NULL: something else. */
+static sim_val *arranged_result(const simulator *s, const lowered *l, lval_id v)
+{
+	const sim_op *def = &s->ops[s->vals[v].def];
+	if (def->work != UINT32_MAX && work_at(s, def)->transpose)
+		v = base_of(s, operand_at(l, &l->ops.p[s->vals[v].def], 0));
+	return s->vals[v].copy_ns ? &s->vals[v] : NULL;
+}
+
+/* Its copy has the dims in the rows of tiles that one product contracts. A product that contracts
+ * others, as the gradient of weights beside that of what they were multiplied with, reads a second
+ * copy: libtpu 0.0.51, attention over 49 places (`places` in tests/judged/kernels.py). */
+void kernel_arrange_again(
+	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
+{
+	for (uint32_t i = 0; i < 2 && i < o->n_operands && w->products; i++) {
+		lval_id v = base_of(s, operand_at(l, o, i));
+		sim_val *read = &s->vals[v], *made = arranged_result(s, l, v);
+		if (!made)
+			continue;
+		uint32_t dims = w->dims.contracted[i];
+		if (!read->read_as)
+			read->read_as = dims;
+		else if (read->read_as != dims && !read->read_again) {
+			read->read_again = true;
+			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, made->copy_ns));
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ void kernel_add_rows(
 	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n);
 void kernel_arrange_for_batch(
 	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
+void kernel_arrange_again(
+	simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o);
 void kernel_add_pieces(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w);

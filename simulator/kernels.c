@@ -318,6 +318,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			note_split(s, l, k, o, w);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
+			else
+				kernel_arrange_again(s, l, k, o, w, n);
 		}
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, in_whole_tiles(so, w->vector_flops)));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));

@@ -137,6 +137,26 @@ static void find_minors(simulator *s)
 		s->minors[p->vals.p[p->returned.p[i]].type] = ALL_MINORS;
 }
 
+/* Products ask for their operands in an order of dims that wastes nothing, and what is made element
+ * by element in front of them lies as they do. */
+static void find_feeds(simulator *s)
+{
+	const program *p = s->p;
+	s->feeds = xcalloc(MAX(p->vals.n, 1), sizeof *s->feeds);
+	for (node_id n = p->nodes.n; n-- > 0;) {
+		const node *x = &p->nodes.p[n];
+		const pval_id *slots = node_slots(p, x);
+		bool product =
+			x->op_kind == OP_DOT_GENERAL || x->op_kind == OP_DOT || x->op_kind == OP_CONVOLUTION;
+		bool passes = x->elementwise || x->op_kind == OP_CONCATENATE ||
+			x->op_kind == OP_TRANSPOSE || x->op_kind == OP_RESHAPE || x->op_kind == OP_CONVERT ||
+			x->op_kind == OP_BROADCAST_IN_DIM;
+		bool feeds = product || (passes && x->n_results == 1 && s->feeds[slots[x->n_operands]]);
+		for (uint32_t i = 0; feeds && i < x->n_operands; i++)
+			s->feeds[slots[i]] = true;
+	}
+}
+
 static void forget_work(simulator *s)
 {
 	work_memo *m = &s->work;
@@ -157,6 +177,7 @@ void memo_init(simulator *s)
 {
 	find_classes(s->p, &s->work);
 	find_minors(s);
+	find_feeds(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
@@ -171,6 +192,7 @@ void memo_release(simulator *s)
 {
 	free(s->work.class_of);
 	free(s->minors);
+	free(s->feeds);
 	free(s->work.first);
 	free(s->work.last);
 	vec_release(&s->work.entries);
@@ -258,7 +280,7 @@ static bool takes_no_work(uint16_t kind)
 /* See work_entry. */
 static void note_windows(const simulator *s, const struct op_rows *r, work_entry *e)
 {
-	int64_t elements = r->rows ? r->elements : 0,
+	int64_t elements = r->rows || (r->row > 1 && !e->in_place) ? r->elements : 0,
 			bytes = sat_mul(elements, MAX(elem_bits((enum elem)r->elem), 8)) / 8,
 			work = padded_rows_elements(&s->dev, r);
 	if (elements <= 0 || work == elements)

@@ -200,6 +200,21 @@ static void store_as_windows(simulator *s, const lowered *l, lval_id v, uint32_t
 		MAX(s->vals[v].bytes, (int64_t)((__int128)l->vals.p[v].bytes * stored / 1024));
 }
 
+/* Does a value of other dims lie as windows do where this one does? */
+static bool keeps_rows(const simulator *s, const lowered *l, lval_id from, lval_id to)
+{
+	const ir_type *a = type_get(l->p->m, l->vals.p[from].type),
+				  *b = type_get(l->p->m, l->vals.p[to].type);
+	const sim_op *def = &s->ops[s->vals[from].def];
+	uint32_t n = def->windows_work == def->windows_stored ? 1 : 2;
+	if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR || a->rank < n || b->rank < n)
+		return false;
+	for (uint32_t i = 1; i <= n; i++)
+		if (a->dims[a->rank - i] != b->dims[b->rank - i])
+			return false;
+	return true;
+}
+
 /* libtpu 0.0.51 leaves what a gather of windows of several dims makes as it is, with a window's
  * largest dims in tiles however little they fill them, and what is worked out of it element by
  * element; all else has it copied, and scatters of such windows copy what does not lie so
@@ -209,6 +224,9 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 	const lval_id *operands = l->operands.p + o->operands;
 	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
 	if (so->class == CLASS_OTHER && w && w->windows_work) {
+		const node *x = &s->p->nodes.p[o->node];
+		if (!w->rows[1].rows && s->feeds[node_slots(s->p, x)[x->n_operands]])
+			return; /* copied at once */
 		so->windows_work = w->windows_work, so->windows_stored = w->windows_stored;
 		store_as_windows(s, l, o->results, w->windows_stored);
 		return;
@@ -217,13 +235,14 @@ static void lie_as_windows(simulator *s, const lowered *l, const lop *o, sim_op 
 		sim_op *def = &s->ops[s->vals[operands[i]].def];
 		if (!def->windows_work || def->class == CLASS_REDUCE)
 			continue;
-		bool elementwise = so->class == CLASS_ELEMENTWISE &&
+		bool elementwise = so->class == CLASS_ELEMENTWISE && !(w && w->transpose) &&
 			elements_of(l, operands[i]) == elements_of(l, o->results);
-		if (elementwise || so->class == CLASS_REDUCE)
+		bool alias = so->class == CLASS_ALIAS && keeps_rows(s, l, operands[i], o->results);
+		if (elementwise || alias || so->class == CLASS_REDUCE)
 			so->windows_work = def->windows_work, so->windows_stored = def->windows_stored;
 		else
 			def->windows_end = true;
-		if (elementwise)
+		if (elementwise || alias)
 			store_as_windows(s, l, o->results, def->windows_stored);
 	}
 }

@@ -188,6 +188,9 @@ typedef struct sim_val {
 	bool off_chip;     /* of a collective or a loop: in main memory */
 	bool reordered;    /* some matmul wants it in another order of dims */
 	bool arranged;     /* a matmul has copied it already: see work_entry */
+	bool read_again;   /* .. the copy of what it made has been made for a second contraction, too */
+	uint32_t read_as;  /* .. dims that the first plain product to read it contracts */
+	int64_t copy_ns;   /* .. time of such a copy; 0: it was an operand */
 	lop_id kept_until; /* in front of this op it is on the chip, because a loop keeps it there; 0 */
 	uint32_t candidate; /* of the loop that is looked at now: its place + 1 */
 } sim_val;
@@ -341,6 +344,8 @@ struct simulator {
 	work_memo work;
 	collective_slot *collectives;
 	uint32_t *minors; /* by type: the dims that may be in the lanes of a TPU */
+	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
+	                element */
 	stored_slot *stored;
 	stored_slot
 		*stored_last; /* by node, and one for all others: the answer for what was made there last */

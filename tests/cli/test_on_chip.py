@@ -41,8 +41,54 @@ def test_narrow_rows_are_arranged_anew(tmp_path):
     wide, narrow, odd = (look_up(tmp_path / "m.mlir", rows, width) for rows, width in ((131072, 128), (1048576, 16), (87552, 192)))
     assert narrow > wide + 500 and odd > wide + 100  # libtpu: 980 us more for the former
     small = look_up(tmp_path / "m.mlir", 32768, 64), look_up(tmp_path / "m.mlir", 32768, 128)
-    assert small[0] <= small[1]  # there is room for it on the chip
+    assert small[0] < small[1] + 10  # there is room for it on the chip, and 4096 rows are soon copied
     assert abs(look_up(tmp_path / "m.mlir", 1048576, 16, "h100") - look_up(tmp_path / "m.mlir", 131072, 128, "h100")) < 5
+
+
+def test_narrow_rows_lie_so_until_something_wants_them_otherwise(tmp_path):
+    """65,536 rows of 8 numbers, worked on and summed 16 at a time, take as long as of 128. In front of a product they are copied at once."""
+    def step(width, product=False):
+        table, found, parts, out = ("tensor<%sxf32>" % s for s in ("32768x%d" % width, "65536x%d" % width, "4096x16x%d" % width, "4096x%d" % width))
+        body = """%%0 = "stablehlo.gather"(%%t, %%i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, %d>, indices_are_sorted = false}> : (%s, tensor<65536x1xi32>) -> %s
+    %%1 = stablehlo.tanh %%0 : %s
+    %%2 = stablehlo.reshape %%1 : (%s) -> %s\n""" % (width, table, found, found, found, parts)
+        if product:
+            out = "tensor<4096x16x128xf32>"
+            body += """%%3 = stablehlo.dot_general %%2, %%w, contracting_dims = [2] x [0] : (%s, tensor<%dx128xf32>) -> %s
+    return %%3 : %s""" % (parts, width, out, out)
+        else:
+            body += """%%z = stablehlo.constant dense<0.0> : tensor<f32>
+    %%3 = stablehlo.reduce(%%2 init: %%z) applies stablehlo.add across dimensions = [1] : (%s, tensor<f32>) -> %s
+    return %%3 : %s""" % (parts, out, out)
+        return simulate(tmp_path / "m.mlir", "%%t: %s, %%i: tensor<65536x1xi32>, %%w: tensor<%dx128xf32>) -> %s" % (table, width, out), body)[1]
+
+    narrow, full = step(8), step(128)
+    assert narrow["reduce"] == pytest.approx(full["reduce"], rel=.05) and full["reduce"] > 50
+    assert step(8, product=True)["gather"] < .8 * narrow["gather"]  # libtpu has no estimate of either
+
+
+def test_what_two_contractions_read_otherwise_is_copied_twice(tmp_path):
+    """Results of attention over 49 places: a second product that contracts the same dims reads the same copy, one that contracts others a second one."""
+    made, weights = "tensor<1024x49x16x32xbf16>", "tensor<16x32x512xbf16>"
+    scores, values = "tensor<1024x16x49x49xbf16>", "tensor<1024x49x16x32xbf16>"
+    rows, square = "tensor<1024x49x512xbf16>", "tensor<16x32x512xbf16>"
+    first = """%%0 = stablehlo.dot_general %%p, %%v, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (%s, %s) -> tensor<1024x16x49x32xbf16>
+    %%1 = stablehlo.transpose %%0, dims = [0, 2, 1, 3] : (tensor<1024x16x49x32xbf16>) -> %s\n""" % (scores, values, made)
+    forward = "%%%d = stablehlo.dot_general %%1, %%%s, contracting_dims = [2, 3] x [0, 1] : (%s, %s) -> %s\n"
+    backward = "%%3 = stablehlo.dot_general %%1, %%x, contracting_dims = [0, 1] x [0, 1] : (%s, %s) -> %s\n" % (made, rows, square)
+    one, other = forward % (2, "a", made, weights, rows), forward % (3, "b", made, weights, rows)
+    signature = "%%p: %s, %%v: %s, %%a: %s, %%b: %s, %%x: %s) -> " % (scores, values, weights, weights, rows)
+
+    def compute(body, *types):
+        names = ", ".join("%%%d" % n for n in sorted({2 if t == "one" else 3 for t, _ in types}))
+        kinds = ", ".join(k for _, k in types)
+        return simulate(tmp_path / "m.mlir", signature + "(%s)" % kinds, first + body + "return %s : %s" % (names, kinds))[0]["compute_ns"] / 1e3
+
+    alone, same, gradient = compute(one, ("one", rows)), compute(other, ("other", rows)), compute(backward, ("other", square))
+    both, twice = compute(one + other, ("one", rows), ("other", rows)), compute(one + backward, ("one", rows), ("other", square))
+    # the copy takes 806 us; what a third of a program takes beside the product and its first copy is the rest of both sides
+    assert (twice - alone - gradient) - (both - alone - same) == pytest.approx(806, rel=.1)
 
 
 def test_a_large_sum_of_updates_starts_with_zeros(tmp_path):

@@ -22,6 +22,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
+    narrow    65,536 rows of a table looked up, times a factor each, then summed: all, of each, and 16 at a time; and multiplied by a matrix: us of each kernel by width of rows
     windows   zeros written to memory; then windows of a table looked up, scaled and added up by where they go, and windows written into a table (v5e): us
               of each kernel that has an estimate
     vectors   a product of which one side is a vector, dot products, an outer product; then so many queries, one for each head, that are projected and
@@ -192,6 +193,15 @@ def channels(x, w, target):
 def rows(table, places, target):
     _, pull = jax.vjp(lambda t: t.astype(BF16)[places], table)
     return table - pull(target)[0]
+
+
+def narrow(reduced):
+    """Rows that are looked up, times a factor each, and what becomes of them."""
+    return lambda table, places, share: reduced(jnp.tanh(table[places].astype(F32)) * share[:, None])
+
+
+NARROW = {"all": lambda y: jnp.sum(y, 0), "each": lambda y: jnp.sum(y, 1), "of 16": lambda y: jnp.sum(y.reshape(-1, 16, y.shape[-1]), 1),
+          "product": lambda y: y.astype(BF16) @ jnp.ones((y.shape[-1], 256), BF16)}
 
 
 def scattered(window, inserted, indexed):
@@ -420,6 +430,9 @@ def main(topologies_wanted):
         # wider tables on v5p and v6e are for the sparse cores, of whose programs PJRT reads no text
         for n, width in ((262144, 64), (262144, 128), (262144, 192), (1048576, 16)) if chip.name == "v5e" else ():
             chip.say("rows", "%d of %d:" % (n, width), chip.listed(rows, ((n, width), F32), ((4096,), jnp.int32), ((4096, width), BF16)))
+        for dtype, width, name in ((dtype, width, name) for dtype in (F32, BF16) for width in (8, 32, 64) for name in NARROW):
+            found = chip.listed(narrow(NARROW[name]), ((32768, width), dtype), ((65536,), jnp.int32), ((65536,), F32))
+            chip.say("narrow", "%s, rows of %d, %s:" % (dtype.__name__, width, name), found)
         for window, inserted, indexed in (((1, 128), (0,), (0,)), ((1, 128), (), (0,)), ((1, 128), (), (0, 1)), ((2, 128), (), (0,))):
             add, shape = scattered(window, inserted, indexed)
             args = ((32768, 128), F32), ((16384, len(indexed)), jnp.int32), ((16384,) + shape, F32)
