@@ -150,7 +150,7 @@ static void find_feeds(simulator *s)
 			x->op_kind == OP_DOT_GENERAL || x->op_kind == OP_DOT || x->op_kind == OP_CONVOLUTION;
 		bool passes = x->elementwise || x->op_kind == OP_CONCATENATE ||
 			x->op_kind == OP_TRANSPOSE || x->op_kind == OP_RESHAPE || x->op_kind == OP_CONVERT ||
-			x->op_kind == OP_BROADCAST_IN_DIM;
+			x->op_kind == OP_BROADCAST_IN_DIM || x->op_kind == OP_HLO_ALL_REDUCE;
 		bool feeds = product || (passes && x->n_results == 1 && s->feeds[slots[x->n_operands]]);
 		for (uint32_t i = 0; feeds && i < x->n_operands; i++)
 			s->feeds[slots[i]] = true;
