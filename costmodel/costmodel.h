@@ -291,7 +291,7 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
  * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
 /* Elements that pass through the vector unit of a TPU where windows of several dims lie so: whole
- * tiles. Of all else those there are. */
+ * tiles; of single rows whole lanes. Of all else those there are. */
 int64_t padded_rows_elements(const device *dev, const struct op_rows *r);
 /* Time to bring them into that order or back, where all else has them in an order that wastes less.
  */

@@ -138,7 +138,7 @@ static void find_minors(simulator *s)
 }
 
 /* Products ask for their operands in an order of dims that wastes nothing, and what is made element
- * by element in front of them lies as they do. */
+ * by element in front of them, or summed over devices, lies as they do. */
 static void find_feeds(simulator *s)
 {
 	const program *p = s->p;

@@ -215,7 +215,8 @@ static bool keeps_rows(const simulator *s, const lowered *l, lval_id from, lval_
 	return true;
 }
 
-/* libtpu 0.0.51 leaves what a gather of windows of several dims makes as it is, with a window's
+/* libtpu 0.0.51 leaves what a gather of windows of several dims, or of single rows that do not fill
+ * the lanes, makes as it is, with a window's
  * largest dims in tiles however little they fill them, and what is worked out of it element by
  * element; all else has it copied, and scatters of such windows copy what does not lie so
  * (`windows` in tests/judged/kernels.py). */

@@ -60,8 +60,9 @@ typedef struct work_entry {
 	bool loop_goes;                           /* as op_work */
 	int64_t sum_elements;                     /* as op_work */
 	struct op_rows rows[2];                   /* as op_work; row 0 where they are not padded */
-	/* gathers and scatters of windows of several dims: per 1,024 elements those that pass through
-	   the vector unit, and those that are stored; 0: others */
+	/* gathers and scatters of windows of several dims, and gathers of single rows that do not fill
+	   the lanes: per 1,024 elements those that pass through the vector unit, and those that are
+	   stored; 0: others */
 	uint32_t windows_work, windows_stored;
 	contraction dims;
 } work_entry;

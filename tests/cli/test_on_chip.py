@@ -46,7 +46,7 @@ def test_narrow_rows_are_arranged_anew(tmp_path):
 
 
 def test_narrow_rows_lie_so_until_something_wants_them_otherwise(tmp_path):
-    """65,536 rows of 8 numbers, worked on and summed 16 at a time, take as long as of 128. In front of a product they are copied at once."""
+    """65,536 rows of 8 numbers, worked on and summed 16 at a time, take as long as of 128. In front of a product a copy is counted at once."""
     def step(width, product=False):
         table, found, parts, out = ("tensor<%sxf32>" % s for s in ("32768x%d" % width, "65536x%d" % width, "4096x16x%d" % width, "4096x%d" % width))
         body = """%%0 = "stablehlo.gather"(%%t, %%i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
@@ -87,7 +87,7 @@ def test_what_two_contractions_read_otherwise_is_copied_twice(tmp_path):
 
     alone, same, gradient = compute(one, ("one", rows)), compute(other, ("other", rows)), compute(backward, ("other", square))
     both, twice = compute(one + other, ("one", rows), ("other", rows)), compute(one + backward, ("one", rows), ("other", square))
-    # the copy takes 806 us; what a third of a program takes beside the product and its first copy is the rest of both sides
+    # each pair of programs has the first product and its first copy once too often; what is left is the second copy, of 806 us
     assert (twice - alone - gradient) - (both - alone - same) == pytest.approx(806, rel=.1)
 
 
@@ -230,7 +230,7 @@ def test_long_contractions_of_what_is_in_main_memory_hand_on_results_afterwards(
 
 
 def test_images_of_inputs_with_holes_count_by_so_many(tmp_path):
-    """8 images with holes take as long as 32 where 32 count as one place of rows; 64 double that; others take a quarter."""
+    """8 images with holes take as long as 32 where images count by 32, and twice that where they count by 64. Without holes 8 take less than half of 32."""
     def step(images, dilation=2, **changes):
         made = 4096 * dilation
         dims = {"x": "tensor<%dx4096x512xbf16>" % images, "w": "tensor<3x512x512xbf16>", "y": "tensor<%dx%dx512xbf16>" % (images, made)}

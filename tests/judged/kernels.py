@@ -144,7 +144,7 @@ def features_near(x, w):
 
 
 def with_holes(x, w):
-    """The gradient of a convolution of stride 2 by its input: what is left of that has holes."""
+    """The gradient of a convolution of stride 2 by its input, which reads the gradient of its result with holes between the elements."""
     places = "HW"[:x.ndim - 2]
     numbers = ("N%sC" % places, "%sIO" % places, "N%sC" % places)
     return jax.lax.conv_general_dilated(x, w, (1,) * len(places), [(1, 2)] * len(places), lhs_dilation=(2,) * len(places), dimension_numbers=numbers)
