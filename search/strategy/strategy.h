@@ -76,4 +76,10 @@ void report_change_bytes(strbuf *out, int64_t bytes);
 /* columns: of the terminal; 0: as many as are needed. */
 void report_arguments(const struct cJSON *document, uint32_t columns, strbuf *out);
 
+/* ---------------------------------------------------------------- report_decisions.c */
+
+void report_decisions(const struct cJSON *document, uint32_t columns, strbuf *out);
+/* Inner values that are constrained and that no decision names; those of all layers in one row. */
+void report_held(const struct cJSON *document, strbuf *out);
+
 #endif

@@ -40,7 +40,7 @@ static void take(local_search *ls, descent *d, const plan *pl, const cost *c)
 	d->c = *c;
 	d->done = has_passed(ls);
 	d->at = first_level(ls);
-	d->walked = 0;
+	d->walked = d->walks = 0;
 }
 
 /* Takes the best one of those from the first to the last, if it is better in a replay, too. */
@@ -206,7 +206,10 @@ static void walk(local_search *ls, descent *d)
 		d->here_energy = e;
 		break;
 	}
-	d->done = d->walked == WALK_STEPS;
+	if (d->walked == WALK_STEPS) {
+		d->walked = 0;
+		d->done = ++d->walks == WALKS;
+	}
 	take_best(ls, d, 0, ls->near.n);
 }
 

@@ -1,7 +1,8 @@
 /* Local search from a plan, a neighbourhood at a time: a descent through levels of moves that grow
- * where the smaller ones lead nowhere, then a walk of random moves that takes steps up, too, less
- * and less (threshold accepting, Dueck and Scheuer 1990). Whatever finds a better plan begins the
- * descent again. It can be left after each step and taken up later: the tree decides. */
+ * where the smaller ones lead nowhere, then walks of random moves that take steps up, too, less
+ * and less (threshold accepting, Dueck and Scheuer 1990), each from the best plan. Whatever finds a
+ * better plan begins the descent again. It can be left after each step and taken up later: the tree
+ * decides. */
 #ifndef SW_SEARCH_LOCAL_SEARCH_H
 #define SW_SEARCH_LOCAL_SEARCH_H
 
@@ -34,8 +35,8 @@ typedef struct descent {
 	uint32_t next; /* regrouping */
 	bool found;    /* a regrouping of this round was better */
 	uint64_t patience,
-		idle; /* of regroupings: how long without a better plan, and how long it is */
-	uint32_t walked;
+		idle;               /* of regroupings: how long without a better plan, and how long it is */
+	uint32_t walked, walks; /* steps of this walk, and whole walks since the plan became better */
 	rng random;
 	bool done; /* nothing is left to try, or another descent came through its plan */
 } descent;

@@ -180,6 +180,19 @@ static uint32_t select_in_turn(tree *t)
 	return ID_NONE;
 }
 
+/* The leaf of the best plan, where its descent is over and walks from it are not: they get every
+ * second evaluation. What they find, no other leaf's descent comes to. ID_NONE: not now. */
+static uint32_t select_walk(tree *t)
+{
+	uint32_t best = tree_next_best(t, ID_NONE);
+	const descent *d = best == ID_NONE ? NULL : t->states.p[best].search;
+	if (t->pb->o->without & WITHOUT_TREE || !d || d->at != SAMPLED || d->done) {
+		t->walk_waits = 0;
+		return ID_NONE;
+	}
+	return t->walk_waits >= 0 ? best : ID_NONE;
+}
+
 static uint32_t select_leaf(tree *t)
 {
 	uint32_t at = 0;
@@ -279,7 +292,11 @@ bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed)
 	if (leaf == ID_NONE)
 		return false;
 	bool better = false;
+	uint32_t walk = select_walk(t);
+	if (walk != ID_NONE)
+		leaf = walk;
 	*used = go_on(t, leaf, budget, &better);
+	t->walk_waits += walk == ID_NONE ? (int64_t)*used : -(int64_t)*used;
 	*changed = better ? leaf : ID_NONE;
 	return true;
 }

@@ -29,6 +29,8 @@ struct tree {
 	double gain;                 /* logarithm of what whole descents gained, summed up */
 	uint32_t gained;             /* descents */
 	uint32_t turn;
+	int64_t
+		walk_waits; /* evaluations that other leaves had and the walk from the best plan had not */
 	cost costs[LEAVES_AT_ONCE];
 	plan batch[LEAVES_AT_ONCE];
 };
