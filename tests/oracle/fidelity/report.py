@@ -8,8 +8,8 @@ Reads figures.json (mint.py) and runs `shardwright lower` and `simulate` on the 
 
 Collectives are compared one to one by kind, devices per group and bytes of the larger side, as often as they run; the
 members of a combined instruction count singly, a permutation has no group. Where the CPU compiler moves bfloat16 as float32,
-half the bytes count; where a compiler makes up to four matmuls one and reduces their results in one piece, as many equal
-pieces stand for it. `match` is what both sides have, of the larger of the two sums of bytes.
+half the bytes count; a loop whose trips the text does not say counts once; where a compiler makes up to four matmuls one and
+reduces their results in one piece, as many equal pieces stand for it. `match` is what both sides have, of the larger of the two sums of bytes.
 
 The step time by XLA's own program is cycles / clock for computing, and for every collective instruction the published
 formulas for a torus without wraparound (one-way link bandwidth w, hop h): all_gather, reduce_scatter (n-1) max(h, S/n/w),
@@ -177,12 +177,13 @@ def compare_row(row, figures):
         for name, text in ((path, named.module_of(row)), (device, without_windows(named.device_of(row)))):
             with open(name, "w") as f:
                 f.write(text)
-        cost = tool("simulate", path, "--device-file", device, "--json")
+        told = (path, "--device-file", device, "--trip-count", "1", "--json")
+        cost = tool("simulate", *told)
         out = {"row": named.name_of(row), "cost": cost, "figures": {k: v for k, v in figures.items() if k != "collectives"}}
         if "out_of_memory" in figures:
             out["needs"] = needed(figures["out_of_memory"])
             return out
-        out.update(compare_collectives(row, figures, tool("lower", path, "--device-file", device, "--json")))
+        out.update(compare_collectives(row, figures, tool("lower", *told)))
     out["ends"] = [relative(cost[k], figures[k]) for k in ("argument_bytes", "output_bytes", "alias_bytes")]
     out["temporary"] = relative(cost["temporary_bytes"], figures["temporary_bytes"])
     if figures["estimated_cycles"]:
