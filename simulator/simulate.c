@@ -257,26 +257,6 @@ static void hand_on_windows(simulator *s, const lowered *l, const lop *o)
 	}
 }
 
-/* Is this elementwise work on what a product makes for it alone, or the same once more? Then the
- * product's kernel does it, and not one of a product behind (libtpu 0.0.51: `behind` in
- * tests/judged/kernels.py). Other things that read the product leave it to the kernels that do. */
-static bool is_behind_product(const simulator *s, const lowered *l, const lop *o, const sim_op *so)
-{
-	if (!s->dev.output_fusion || o->kind != LOP_COMPUTE || o->n_results != 1 ||
-		(so->class != CLASS_ELEMENTWISE && so->class != CLASS_ALIAS) ||
-		(so->work != UINT32_MAX && work_at(s, so)->moves))
-		return false;
-	for (uint32_t i = 0; i < o->n_operands; i++) {
-		lval_id v = operand_at(l, o, i);
-		const sim_op *def = &s->ops[s->vals[v].def];
-		if (l->vals.p[v].n_uses == 1 && def->segment == so->segment &&
-			(def->behind_product || def->class == CLASS_MATMUL) &&
-			elements_of(l, v) == elements_of(l, o->results))
-			return true;
-	}
-	return false;
-}
-
 static bool may_be_windowed(const lop *o, const sim_op *so)
 {
 	return so->class == CLASS_MATMUL ||
@@ -338,7 +318,6 @@ static void classify(simulator *s, const lowered *l)
 			classify_sources(s, l, o, so);
 			if (s->dev.target == TARGET_TPU)
 				lie_as_windows(s, l, o, so);
-			so->behind_product = is_behind_product(s, l, o, so);
 			if (may_be_windowed(o, so))
 				vec_push(&s->windows, i);
 		}

@@ -155,7 +155,6 @@ typedef struct sim_op {
 	/* as work_entry, of what lies as a gather leaves such windows, or as a scatter wants them */
 	uint32_t windows_work, windows_stored;
 	bool windows_end;            /* something wants it in another order of dims */
-	bool behind_product;         /* elementwise work on a product that nothing else reads */
 	lval_id leaves[MOST_LEAVES]; /* .. those that a kernel with all of them in it would read */
 	uint8_t n_leaves;            /* MOST_LEAVES + 1: more */
 	bool spreads;                /* .. and besides these something small that is computed */
