@@ -41,6 +41,7 @@ static void take(local_search *ls, descent *d, const plan *pl, const cost *c)
 	d->done = has_passed(ls);
 	d->at = first_level(ls);
 	d->walked = d->walks = 0;
+	d->news = 0;
 }
 
 /* Takes the best one of those from the first to the last, if it is better in a replay, too. */
@@ -193,7 +194,9 @@ static void walk(local_search *ls, descent *d)
 		plan *v = neighbourhood_add(&ls->near, &d->here);
 		ls->near.n -= !sample_move(&ls->draws, &d->random, v);
 	}
+	uint64_t before = ls->used;
 	cost_listed(ls, 0);
+	d->news += ls->used - before;
 	for (uint32_t i = 0; i < ls->near.n; i++) {
 		int64_t e = plan_energy(ls->goal, &ls->costs[i]);
 		/* u * u: small steps up are taken more often than large ones. */
@@ -208,7 +211,8 @@ static void walk(local_search *ls, descent *d)
 	}
 	if (d->walked == WALK_STEPS) {
 		d->walked = 0;
-		d->done = ++d->walks == WALKS;
+		d->done = ++d->walks == WALKS || d->news < WALK_STEPS;
+		d->news = 0;
 	}
 	take_best(ls, d, 0, ls->near.n);
 }

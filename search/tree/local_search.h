@@ -37,6 +37,7 @@ typedef struct descent {
 	uint64_t patience,
 		idle;               /* of regroupings: how long without a better plan, and how long it is */
 	uint32_t walked, walks; /* steps of this walk, and whole walks since the plan became better */
+	uint64_t news;          /* evaluations of this walk: with fewer than steps it is the last */
 	rng random;
 	bool done; /* nothing is left to try, or another descent came through its plan */
 } descent;
