@@ -181,7 +181,8 @@ static uint32_t select_in_turn(tree *t)
 }
 
 /* The leaf of the best plan, where its descent is over and walks from it are not: they get every
- * second evaluation. What they find, no other leaf's descent comes to. ID_NONE: not now. */
+ * second evaluation: in some programs no other leaf's descent comes to what they find. ID_NONE: not
+ * now. */
 static uint32_t select_walk(tree *t)
 {
 	uint32_t best = tree_next_best(t, ID_NONE);
