@@ -83,6 +83,8 @@ typedef struct device {
 	int64_t on_chip_bytes;     /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t products_off_chip; /* 1: what kernels with a contraction make is in main memory all the
 	                              same, as with two cores that make a half each */
+	int64_t output_fusion;     /* 1: elementwise work between two contractions is done in the kernel
+	                              of the first, where nothing else reads what that makes */
 	int64_t whole_summands; /* contractions of operands that both come from main memory are summed
 	                           in parts where they have more summands, and no results are handed
 	                           on beside them; 0: none are */
@@ -406,6 +408,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "32"
+#define COST_MODEL_VERSION "33"
 
 #endif

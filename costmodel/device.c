@@ -464,13 +464,13 @@ static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops",
 		"vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
-		"products_off_chip", "whole_summands", "holes_images", "cross_program_prefetches",
-		"memory_bytes_s", "op_launch_ns", "near_launch_ns", "matmul_tile", "matmul_passes",
-		"matmul_results_s", "matmul_results_on_chip_s", "vector_bytes_s", "vector_elements_s",
-		"lone_elements_s", "channel_taps_s", "matmul_rows_s", "cycles_s", "reorder_elements_s",
-		"strided_rate_ppm", "gather_window_bytes", "memory_tile", "matmul_efficiency",
-		"convolution_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
-		"compiler_options", "overlap_steal_ppm", "links"};
+		"products_off_chip", "output_fusion", "whole_summands", "holes_images",
+		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
+		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
+		"vector_bytes_s", "vector_elements_s", "lone_elements_s", "channel_taps_s", "matmul_rows_s",
+		"cycles_s", "reorder_elements_s", "strided_rate_ppm", "gather_window_bytes", "memory_tile",
+		"matmul_efficiency", "convolution_efficiency", "memory_efficiency", "asynchronous",
+		"windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -478,6 +478,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"on_chip_bytes", offsetof(device, on_chip_bytes), 1, INT64_MAX, true},
 		{"prefetch_bytes", offsetof(device, prefetch_bytes), 1, INT64_MAX, true},
 		{"products_off_chip", offsetof(device, products_off_chip), 0, 1, true},
+		{"output_fusion", offsetof(device, output_fusion), 0, 1, true},
 		{"whole_summands", offsetof(device, whole_summands), 1, INT64_MAX, true},
 		{"holes_images", offsetof(device, holes_images), 1, INT64_MAX, true},
 		{"cross_program_prefetches", offsetof(device, cross_program_prefetches), 0, 1, true},

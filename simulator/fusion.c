@@ -553,8 +553,9 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	bool external = v->external_min != ID_NONE;
+	bool taken = v->group_min != ID_NONE && s->ops[v->group_min].has_matmul;
 	if (!external && !v->many && v->group_min != ID_NONE &&
-		(!matmul || !s->ops[v->group_min].has_matmul)) {
+		!((matmul || so->behind_product) && taken)) {
 		join(s, l, id, v->group_min, false);
 		return;
 	}

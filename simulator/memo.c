@@ -345,6 +345,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.rounds =
 			s->dev.target == TARGET_TPU && w.elem == ELEM_F32 && w.precision == PRECISION_DEFAULT,
 		.moves = w.moves || n->op_kind == OP_SELECT,
+		.maps = w.fusible && !w.moves && n->op_kind != OP_BROADCAST_IN_DIM,
 		.takes_no_work = s->dev.target == TARGET_TPU && takes_no_work(n->op_kind),
 		.streams = lies_apart,
 		.step = n->op_kind == OP_CONVERT                                         ? STEP_CONVERTS

@@ -132,8 +132,11 @@ static void learn(simulator *s, const lop *o)
 		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
-		s->nested.p[last->first + j] = (sim_nested){
-			.expensive = w->expensive, .step = w->step, .spread = w->spread, .bytes = x->bytes};
+		s->nested.p[last->first + j] = (sim_nested){.expensive = w->expensive,
+			.step = w->step,
+			.spread = w->spread,
+			.maps = w->maps,
+			.bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
 			s->nested.p[last->first + j].bytes = stored_lookup(s, id,
 				p->vals.p[node_slots(p, nd)[nd->n_operands]].type, x->plan->at[nd->n_operands]);
@@ -207,6 +210,30 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 		s->vals[o->results].bytes, &so->reads_more, &so->reads_own);
 	so->gathers = l->p->nodes.p[o->node].n_operands > 1 && so->reads_more;
 	return from;
+}
+
+bool nested_behind_product(simulator *s, const lowered *l, const lop *o)
+{
+	const nest *n = o->nest;
+	const sim_op *so = &s->ops[s->vals[o->results].def];
+	const sim_nested *nested = nested_of(s, o);
+	const lval_id *operand = l->operands.p + o->operands;
+	bool behind[MAX_NESTED + 1];
+	for (uint32_t j = 0; j <= n->n_ops; j++) {
+		const nested_op *x = j < n->n_ops ? &n->ops[j] : NULL;
+		const uint8_t *reads = n->reads + (x ? x->first_read : n->first_read);
+		bool some = false;
+		for (uint32_t i = 0; i < (x ? x->n_reads : n->n_reads); i++)
+			some |=
+				reads[i] == NEST_OPERAND ? leaves_product(s, l, so, *operand++) : behind[reads[i]];
+		behind[j] = some && (x ? nested[j].maps : work_at(s, so)->maps);
+	}
+	for (uint32_t j = 0; j < n->n_ops; j++) {
+		uint8_t reader = n->ops[j].reader;
+		if (behind[j] && !behind[reader == NEST_ROOT ? n->n_ops : reader])
+			vec_push(&s->apart, nested_node(o, &n->ops[j]));
+	}
+	return behind[n->n_ops];
 }
 
 void nested_copied(simulator *s, const lop *o)

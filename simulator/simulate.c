@@ -257,6 +257,25 @@ static void hand_on_windows(simulator *s, const lowered *l, const lop *o)
 	}
 }
 
+/* Is this elementwise work on what a product makes for it alone, or the same once more? Then the
+ * product's kernel does it, and not one of a product behind (libtpu 0.0.51: `behind` in
+ * tests/judged/kernels.py). Other things that read the product leave it to the kernels that do. */
+static bool is_behind_product(simulator *s, const lowered *l, const lop *o, const sim_op *so)
+{
+	if (!s->dev.output_fusion || o->kind != LOP_COMPUTE || o->n_results != 1)
+		return false;
+	if (o->nest)
+		return nested_behind_product(s, l, o);
+	if (so->class != CLASS_ALIAS && (so->work == UINT32_MAX || !work_at(s, so)->maps))
+		return false;
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lval_id v = operand_at(l, o, i);
+		if (leaves_product(s, l, so, v) && elements_of(l, v) == elements_of(l, o->results))
+			return true;
+	}
+	return false;
+}
+
 static bool may_be_windowed(const lop *o, const sim_op *so)
 {
 	return so->class == CLASS_MATMUL ||
@@ -318,6 +337,7 @@ static void classify(simulator *s, const lowered *l)
 			classify_sources(s, l, o, so);
 			if (s->dev.target == TARGET_TPU)
 				lie_as_windows(s, l, o, so);
+			so->behind_product = is_behind_product(s, l, o, so);
 			if (may_be_windowed(o, so))
 				vec_push(&s->windows, i);
 		}

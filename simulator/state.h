@@ -40,6 +40,7 @@ typedef struct work_entry {
 	bool split_rows;    /* matmuls: as op_work */
 	bool rounds;        /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;         /* as op_work; selections, too */
+	bool maps;          /* elements of the operands at the same place make one of the result */
 	bool takes_no_work; /* what it moves is worked out in other kernels, never in its own */
 	bool fills;         /* one number, or a row of them, over a value */
 	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */
@@ -155,6 +156,7 @@ typedef struct sim_op {
 	/* as work_entry, of what lies as a gather leaves such windows, or as a scatter wants them */
 	uint32_t windows_work, windows_stored;
 	bool windows_end;            /* something wants it in another order of dims */
+	bool behind_product;         /* elementwise work on a product that nothing else reads */
 	lval_id leaves[MOST_LEAVES]; /* .. those that a kernel with all of them in it would read */
 	uint8_t n_leaves;            /* MOST_LEAVES + 1: more */
 	bool spreads;                /* .. and besides these something small that is computed */
@@ -234,6 +236,7 @@ typedef struct sim_nested {
 	bool reads_more; /* than it writes */
 	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
+	bool maps;       /* as work_entry.maps */
 } sim_nested;
 typedef struct nest_last { /* what is nested in a node, most often what was in the previous program
 	                          too */
@@ -464,6 +467,15 @@ static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
 	return l->vals.p[v].n_uses == 1 && !from->spread &&
 		(from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
 }
+/* Is it what a product makes, or what is worked out behind one (sim_op.behind_product), for a
+ * reader of the same segment alone? */
+static inline bool leaves_product(
+	const simulator *s, const lowered *l, const sim_op *reader, lval_id v)
+{
+	const sim_op *from = &s->ops[s->vals[v].def];
+	return l->vals.p[v].n_uses == 1 && from->segment == reader->segment &&
+		(from->behind_product || from->class == CLASS_MATMUL);
+}
 /* leaves.c: of an elementwise op whose operands, nested ones too, are classified */
 void find_leaves(const simulator *s, const lowered *l, const lop *o, sim_op *so);
 /* What so many kernels read is made once where all of them together would read more to make it than
@@ -480,6 +492,9 @@ static inline bool loop_copies(const simulator *s, const lowered *l, const lop *
 }
 /* nested.c: classifies what is nested in an op; the sources of the op itself */
 sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled);
+/* is_behind_product (simulate.c) of an op with nested ones; those that are and whose reader is not
+ * are lowered apart */
+bool nested_behind_product(simulator *s, const lowered *l, const lop *o);
 void nested_copied(
 	simulator *s, const lop *o); /* the op is copied into its readers: which ones would not be? */
 void nested_orders(simulator *s, const lowered *l,

@@ -229,6 +229,19 @@ def test_long_contractions_of_what_is_in_main_memory_hand_on_results_afterwards(
     assert parts - whole == pytest.approx(2048 * 4096 / 326, abs=2)
 
 
+@pytest.mark.parametrize("device, work, kernel", [("tpu-v5e", "%0, %x", "first"), ("tpu-v5p", "%0, %x", "first"), ("tpu-v6e", "%0, %x", "second"), ("tpu-v5e", "%0, %0", "second")])
+def test_work_between_two_products(device, work, kernel, tmp_path):
+    """In the first one's kernel where nothing else reads what that makes, and a profile says so."""
+    dims = "tensor<4096x2048xbf16>"
+    body = """%%0 = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : (%(d)s, tensor<2048x2048xbf16>) -> %(d)s
+    %%1 = stablehlo.add %(work)s : %(d)s
+    %%2 = stablehlo.dot_general %%1, %%w, contracting_dims = [1] x [0] : (%(d)s, tensor<2048x2048xbf16>) -> %(d)s
+    return %%2 : %(d)s""" % {"d": dims, "work": work}
+    ops = simulate(tmp_path / "m.mlir", "%%x: %s, %%w: tensor<2048x2048xbf16>) -> %s" % (dims, dims), body, device, ["--ops"])[0]["ops"]
+    first, second = (o["start_ns"] for o in ops if o["name"] == "stablehlo.dot_general")
+    assert [o["start_ns"] for o in ops if o["name"] == "stablehlo.add"] == [first if kernel == "first" else second] and first < second
+
+
 def test_images_of_inputs_with_holes_count_by_so_many(tmp_path):
     """8 images with holes take as long as 32 where images count by 32, and twice that where they count by 64. Without holes 8 take less than half of 32."""
     def step(images, dilation=2, **changes):

@@ -11,6 +11,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     stream    elementwise kernels of one to three operands, and a sum, of 2048 x 2048 values on the chip and 16384 x 4096 in memory: cycles for 1024 elements
     product   of bfloat16 matrices on the chip, results in bfloat16 and in float32: us, and us beyond what the peak takes
     split     layers of two products, whose operands do not fit on the chip at once, by rows, width and inner width: us of each product
+    behind    two products with work of several sorts between them: in the kernel of the first, in that of the second, or in one of its own
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
@@ -336,6 +337,14 @@ def network(x, *weights):
     return x
 
 
+def wide(x, w):
+    return jnp.dot(x, w, preferred_element_type=F32)
+
+
+BEHIND = {"convert": lambda x, a, b, c: wide(x, a).astype(BF16) @ c, "relu": lambda x, a, b, c: jax.nn.relu(x @ a) @ c, "sum": lambda x, a, b, c: (x + x @ a) @ c,
+          "gate": lambda x, a, b, c: (jax.nn.silu(wide(x, a)) * wide(x, b)).astype(BF16) @ c, "gelu": lambda x, a, b, c: jax.nn.gelu(wide(x, a)).astype(BF16) @ c}
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
@@ -356,6 +365,24 @@ class Chip:
     def listed(self, function, *arguments, least=2, donated=()):
         """Kernels of so many us, as words."""
         return ", ".join("%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in self.kernels(function, *arguments, donated=donated) if us >= least)
+
+    def worked(self, function, *arguments):
+        """us of each kernel that has an estimate, and what is worked in it besides a product, as words."""
+        text = self.text(function, *arguments)
+        bodies = {found[1]: found[2] for found in re.finditer(r"^%?([\w.-]+) \([^\n]*\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)}
+
+        def ops(name):
+            for op, rest in re.findall(r" = \S+ ([\w-]+)\(([^\n]*)", bodies[name]):
+                if op == "fusion":
+                    yield from ops(re.search(r"calls=%?([\w.-]+)", rest)[1])
+                elif op not in ("parameter", "constant", "bitcast", "broadcast", "convolution"):
+                    yield op
+        of_each = []
+        for line in text[text.index("\nENTRY"):].splitlines():
+            cycles, called = re.search(r'estimated_cycles":"(\d+)"', line), re.search(r"calls=%?([\w.-]+)", line)
+            if cycles:
+                of_each.append("%.0f %s" % (int(cycles[1]) / CLOCK[self.name] * 1e6, "+".join(sorted(set(ops(called[1])))) if called else ""))
+        return ", ".join(map(str.strip, of_each))
 
     def per_1024(self, us, elements):
         return us * 1e-6 * CLOCK[self.name] * 1024 / elements
@@ -388,6 +415,8 @@ def main(topologies_wanted):
             found = chip.kernels(layers, ((rows, width), BF16), *[((width, inner), BF16), ((inner, width), BF16)] * 2)
             at_peak = 2e6 * rows * width * inner / PEAK[chip.name]
             chip.say("split", "%d x %d x %d, %.1f us at the peak rate:" % (rows, width, inner, at_peak), ", ".join("%.1f" % t for line, t in found if "kOutput" in line))
+        for name, function in BEHIND.items():
+            chip.say("behind", name, chip.worked(function, ((16384, 4096), BF16), *[((4096, 4096), BF16)] * 3))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
                                ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072)),
                                *(("bd,dhk->bhk", (1024, 3072), (3072, heads, 128)) for heads in (4, 6, 8, 12, 16)), ("bd,dhk->bhk", (1024, 1024), (1024, 16, 64))):
