@@ -225,6 +225,12 @@ int64_t folder_end_written(simulator *s)
 	return sum;
 }
 
+int64_t folder_written_before(const simulator *s, lop_id op)
+{
+	const struct folder *x = s->folder;
+	return x->written_at[x->instance_of[x->block_of[op]]] + s->ops[op].written;
+}
+
 int64_t folder_written_between(const simulator *s, lop_id op, lop_id later)
 {
 	const struct folder *x = s->folder;
@@ -665,6 +671,11 @@ static void find_folded_peak(simulator *s, const lowered *l)
 uint32_t folder_val_weight(const simulator *s, pval_id v)
 {
 	return fold_weight(s->folder->f, s->folder->f->val_layer[v]);
+}
+
+uint32_t folder_weight(const simulator *s, lop_id o)
+{
+	return fold_weight(s->folder->f, s->folder->layer[o]);
 }
 
 bool run_folded(simulator *s, const lowered *l)

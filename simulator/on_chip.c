@@ -13,7 +13,7 @@ static int32_t pass_of(const simulator *s, const lowered *l, lop_id o)
 /* Bytes of the chip that the argument fetched before the program takes at op `at`. */
 static int64_t prefetched_at(const simulator *s, lop_id at)
 {
-	return at <= s->prefetched.last_use ? s->prefetched.bytes : 0;
+	return at <= s->prefetched.until ? s->prefetched.bytes : 0;
 }
 
 /* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass
@@ -74,41 +74,76 @@ static void count_written(simulator *s, const lowered *l)
 		s->ops[id].written = s->folder ? folder_add_written(s, id, bytes) : sum;
 		sum = sat_add(sum, bytes);
 	}
-	s->all_near =
-		(s->folder ? folder_end_written(s) : sum) <= s->dev.on_chip_bytes - s->prefetched.bytes;
+	s->written = s->folder ? folder_end_written(s) : sum;
 }
 
-/* XLA for TPU fetches one argument before the program starts and keeps it on the chip until it was
- * read last: the largest that fits, of those that a product reads as they are, and that neither a
- * result takes the place of nor a loop or a collective reads. Of equal ones the one that is read
- * last. libtpu 0.0.51 fetches bfloat16 weights of 24 MiB and more so, and none that are rounded
- * first (v5e, v6e; tests/judged/kernels.py). Smaller ones take little room. */
+/* XLA for TPU fetches one argument before the program starts: the largest that fits, of those that
+ * a product reads as they are, and that neither a result takes the place of nor a loop or a
+ * collective reads. libtpu 0.0.51 fetches bfloat16 weights of 24 MiB and more so, and none that are
+ * rounded first (v5e, v6e; tests/judged/kernels.py). Smaller ones take little room. */
 enum { LEAST_PREFETCHED_BYTES = 24 << 20 };
 
-static void consider_prefetch(simulator *s, const lowered *l, lval_id id)
+static bool may_be_prefetched(const simulator *s, const lowered *l, lval_id id)
 {
 	const sim_val *v = &s->vals[id];
 	int32_t arg = argument_number(s, l, id);
-	if (arg < 0 || v->last_use == ID_NONE || v->output || v->off_chip ||
-		is_donated(s, (uint32_t)arg) || v->bytes < LEAST_PREFETCHED_BYTES ||
-		v->bytes > s->dev.on_chip_bytes / 8 * 7)
-		return;
-	if (v->bytes > s->prefetched.bytes ||
-		(v->bytes == s->prefetched.bytes && v->last_use > s->prefetched.last_use)) {
-		s->prefetched.val = id;
-		s->prefetched.bytes = v->bytes;
-		s->prefetched.last_use = v->last_use;
-	}
+	return arg >= 0 && v->last_use != ID_NONE && !v->output && !v->off_chip &&
+		!is_donated(s, (uint32_t)arg) && v->bytes >= LEAST_PREFETCHED_BYTES &&
+		v->bytes <= s->dev.on_chip_bytes / 8 * 7;
 }
+
+/* Of arguments of equal size XLA takes the one whose readers make most elements, of these the one
+ * whose last reader comes first (its MemorySpaceAssignment's order of cross-program prefetches). */
+static bool is_fetched_before(const simulator *s, const lowered *l, lval_id a, lval_id b)
+{
+	const sim_val *x = &s->vals[a], *y = &s->vals[b];
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes;
+	int64_t of_a = s->arg_reads.p[argument_number(s, l, a)],
+			of_b = s->arg_reads.p[argument_number(s, l, b)];
+	return of_a != of_b ? of_a > of_b : x->last_use < y->last_use;
+}
+
+/* Elements of the products that read each argument. False: none that may be fetched is read. */
+static bool count_arg_reads(simulator *s, const lowered *l)
+{
+	bool some = false;
+	vec_reserve(&s->arg_reads, s->args.n);
+	memset(s->arg_reads.p, 0, s->args.n * sizeof *s->arg_reads.p);
+	for (lop_id i = 0; i < l->ops.n; i++)
+		for (uint32_t k = 0; s->ops[i].class == CLASS_MATMUL && k < l->ops.p[i].n_operands; k++) {
+			lval_id v = base_of(s, operand_at(l, &l->ops.p[i], k));
+			if (!may_be_prefetched(s, l, v))
+				continue;
+			int64_t *sum = &s->arg_reads.p[argument_number(s, l, v)];
+			*sum = sat_add(*sum,
+				sat_mul(elements_of(l, l->ops.p[i].results), s->folder ? folder_weight(s, i) : 1));
+			some = true;
+		}
+	return some;
+}
+
+/* It stays until it was read last; to the end, where that is late in the program: it would have to
+ * be fetched again for the next run. XLA's limit is a share of the time, ours one of the bytes that
+ * are written. */
+enum { HELD_AFTER_PERCENT = 60 };
 
 static void find_prefetched(simulator *s, const lowered *l)
 {
-	s->prefetched.val = ID_NONE, s->prefetched.bytes = 0, s->prefetched.last_use = 0;
-	if (!s->dev.cross_program_prefetches || !s->dev.on_chip_bytes)
+	if (!s->dev.cross_program_prefetches || !count_arg_reads(s, l))
 		return;
-	for (lop_id i = 0; i < l->ops.n; i++)
-		for (uint32_t k = 0; s->ops[i].class == CLASS_MATMUL && k < l->ops.p[i].n_operands; k++)
-			consider_prefetch(s, l, base_of(s, operand_at(l, &l->ops.p[i], k)));
+	lval_id best = ID_NONE;
+	for (uint32_t i = 0; i < s->args.n; i++) {
+		lval_id v = s->args.p[i];
+		if (s->arg_reads.p[i] && (best == ID_NONE || is_fetched_before(s, l, v, best)))
+			best = v;
+	}
+	lop_id last = s->vals[best].last_use;
+	int64_t before = s->folder ? folder_written_before(s, last) : s->ops[last].written;
+	s->prefetched.val = best;
+	s->prefetched.bytes = s->vals[best].bytes;
+	s->prefetched.until =
+		sat_mul(before, 100) >= sat_mul(s->written, HELD_AFTER_PERCENT) ? l->ops.n : last;
 }
 
 /* A loop keeps on the chip what its body reads and writes most of, of what was there before and of
@@ -254,11 +289,13 @@ static void find_kept(simulator *s, const lowered *l)
 
 void place_on_chip(simulator *s, const lowered *l)
 {
-	find_prefetched(s, l);
 	s->kept.n = s->next_kept = 0, s->kept_now = 0;
+	s->prefetched.val = ID_NONE, s->prefetched.bytes = 0, s->prefetched.until = 0;
 	if (!s->dev.on_chip_bytes)
 		return;
 	count_written(s, l);
+	find_prefetched(s, l);
+	s->all_near = s->written <= s->dev.on_chip_bytes - s->prefetched.bytes;
 	find_kept(s, l);
 }
 

@@ -45,6 +45,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->windows);
 	vec_release(&s->matrices);
 	vec_release(&s->candidates);
+	vec_release(&s->arg_reads);
 	vec_release(&s->kept);
 	vec_release(&s->rounded);
 	vec_release(&s->stores);
@@ -184,14 +185,6 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 		so->origin = source_of(s, from.one);
 	else if (o->node == ID_NONE || s->p->nodes.p[o->node].n_operands)
 		so->spread = true;
-}
-
-static int64_t elements_of(const lowered *l, lval_id v)
-{
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	return ty->kind == TYPE_TENSOR
-		? sat_mul(l->vals.p[v].bytes, 8) / MAX(elem_bits((enum elem)ty->elem), 8)
-		: 0;
 }
 
 static void store_as_windows(simulator *s, const lowered *l, lval_id v, uint32_t stored)

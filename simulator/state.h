@@ -406,8 +406,10 @@ struct simulator {
 	struct {
 		lval_id val; /* the argument that is fetched before the program starts; ID_NONE: none */
 		int64_t bytes;
-		lop_id last_use;
+		lop_id until; /* an op: it takes room up to there */
 	} prefetched;
+	VEC(int64_t) arg_reads; /* by argument, of those that may be fetched so: count_arg_reads */
+	int64_t written;        /* bytes, by all that the program runs */
 	VEC(keep_candidate) candidates;
 	VEC(kept_value) kept; /* of all loops, in program order */
 	VEC(rounded_value) rounded;
@@ -475,6 +477,14 @@ static inline bool leaves_product(
 	const sim_op *from = &s->ops[s->vals[v].def];
 	return l->vals.p[v].n_uses == 1 && from->segment == reader->segment &&
 		(from->behind_product || from->class == CLASS_MATMUL);
+}
+/* Local; 0 of what is no tensor. */
+static inline int64_t elements_of(const lowered *l, lval_id v)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	return ty->kind == TYPE_TENSOR
+		? sat_mul(l->vals.p[v].bytes, 8) / MAX(elem_bits((enum elem)ty->elem), 8)
+		: 0;
 }
 /* leaves.c: of an elementwise op whose operands, nested ones too, are classified */
 void find_leaves(const simulator *s, const lowered *l, const lop *o, sim_op *so);
@@ -592,9 +602,11 @@ static inline bool folder_repeats(const simulator *s, lop_id o)
  * writes. */
 int64_t folder_add_written(simulator *s, lop_id o, int64_t bytes);
 int64_t folder_end_written(simulator *s);
+int64_t folder_written_before(const simulator *s, lop_id op); /* its first instance */
 /* Of two ops of equal pass: bytes that the whole program writes between them. */
 int64_t folder_written_between(const simulator *s, lop_id op, lop_id later);
 uint32_t folder_val_weight(const simulator *s, pval_id v); /* how many values one stands for */
+uint32_t folder_weight(const simulator *s, lop_id o);      /* how many ops one stands for */
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
 
