@@ -60,17 +60,23 @@ bool stays(const simulator *s, const lowered *l, const sim_val *v)
 	return !v->output && v->last_use != ID_NONE && reaches(s, l, v, v->last_use);
 }
 
+static int64_t written_by(const simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	int64_t bytes = 0;
+	for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
+		if (v->materialised && !v->argument && !v->constant)
+			bytes = sat_add(bytes, v->bytes);
+	return bytes;
+}
+
 /* Bytes that kernels and collectives write, in program order. */
 static void count_written(simulator *s, const lowered *l)
 {
 	int64_t sum = 0;
 	for (uint32_t n = s->writers.n; n-- > 0;) {
 		lop_id id = s->writers.p[n];
-		const lop *o = &l->ops.p[id];
-		int64_t bytes = 0;
-		for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
-			if (v->materialised && !v->argument && !v->constant)
-				bytes = sat_add(bytes, v->bytes);
+		int64_t bytes = written_by(s, l, id);
 		s->ops[id].written = s->folder ? folder_add_written(s, id, bytes) : sum;
 		sum = sat_add(sum, bytes);
 	}
@@ -139,11 +145,12 @@ static void find_prefetched(simulator *s, const lowered *l)
 			best = v;
 	}
 	lop_id last = s->vals[best].last_use;
-	int64_t before = s->folder ? folder_written_before(s, last) : s->ops[last].written;
+	int64_t until = sat_add(
+		s->folder ? folder_written_before(s, last) : s->ops[last].written, written_by(s, l, last));
 	s->prefetched.val = best;
 	s->prefetched.bytes = s->vals[best].bytes;
 	s->prefetched.until =
-		sat_mul(before, 100) >= sat_mul(s->written, HELD_AFTER_PERCENT) ? l->ops.n : last;
+		sat_mul(until, 100) >= sat_mul(s->written, HELD_AFTER_PERCENT) ? l->ops.n : last;
 }
 
 /* A loop keeps on the chip what its body reads and writes most of, of what was there before and of

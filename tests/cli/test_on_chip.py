@@ -280,6 +280,33 @@ def test_an_argument_that_is_there_before_the_start(tmp_path):
     assert step(fetched, " {tf.aliasing_output = 1 : i32}") == step(never, " {tf.aliasing_output = 1 : i32}")
 
 
+def test_which_argument_is_there_before_the_start(tmp_path):
+    """Of equal ones the one that most is made of, then the one that is read last first; behind an early reader others have its room, behind a late one they have not."""
+    narrow, wide, small = "tensor<8192x2048xbf16>", "tensor<8192x28672xbf16>", "tensor<2048x2048xbf16>"
+    up, down = "tensor<2048x28672xbf16>", "tensor<28672x2048xbf16>"
+
+    def dots(*steps):
+        types, now, lines = {"u": (up, wide), "d": (down, narrow), "s": (small, narrow)}, ("x", narrow), []
+        for i, weight in enumerate(steps):
+            of, result = types[weight[0]]
+            lines.append("%%%d = stablehlo.dot_general %%%s, %%%s, contracting_dims = [1] x [0] : (%s, %s) -> %s" % (i, now[0], weight, now[1], of, result))
+            now = str(i), result
+        arguments = ", ".join("%%%s: %s" % (w, types[w[0]][0]) for w in sorted(set(steps)))
+        ops = simulate(tmp_path / "m.mlir", "%%x: %s, %s) -> %s" % (narrow, arguments, now[1]), "\n".join(lines) + "\nreturn %%%s : %s" % now, device, ["--ops"])[0]["ops"]
+        return [o["end_ns"] - o["start_ns"] for o in ops if o["name"] == "stablehlo.dot_general"]
+
+    device = profile(tmp_path / "d.json", "tpu-v5e", memory_bytes_s=100000000000)
+    never = profile(tmp_path / "n.json", "tpu-v5e", memory_bytes_s=100000000000, cross_program_prefetches=0)
+    u1, d2, u3, d4 = dots("s0", "u1", "d2", "u3", "d4")[1:]
+    assert u1 < u3 - 1000000 and d2 == pytest.approx(d4, rel=.02)
+    chain = tuple("s%d" % i for i in range(8))
+    of_profile = []
+    for device in (device, never):
+        of_profile.append((dots(*chain, "u8", "d9", "s10", "s11")[-1], dots("u0", "d1", "u2", "d3", *chain)[-1]))
+    (late, early), (free, early_free) = of_profile
+    assert late > 1.2 * free and early == early_free
+
+
 def test_options_that_change_nothing_are_refused(tmp_path):
     for option, wanted in (({}, "expected what it changes"), ({"cross_program_prefetches": 1}, "expected 0")):
         path = profile(tmp_path / "d.json", "tpu-v5e", compiler_options=[{"name": "xla_a", "value": "1", **option}])
