@@ -109,6 +109,16 @@ static uint32_t largest_read(const kernel *k)
 	return most;
 }
 
+/* Rows of a product's result of which something with eight bits is made. That is made in the
+ * product's kernel, which leaves the rows' maximum to a kernel of its own; the sum of columns it
+ * makes, too (libtpu 0.0.51: `eight` in tests/judged/kernels.py). */
+static bool sums_quantised(const simulator *s, const sim_op *sum, lval_id v)
+{
+	uint32_t source = source_of(s, v);
+	return sum->class == CLASS_REDUCE && sum->work != UINT32_MAX && work_at(s, sum)->sums_lanes &&
+		(s->vals[v].quantised || (!(source & NESTED_ID) && s->vals[source].quantised));
+}
+
 /* A compiler with kernels of several results sums a value up where it is made, or where another sum
  * reads it, when all else that the sum reads is there by then. The value, which is the largest that
  * is read, is not read again then. *product: it is made by a kernel with a contraction. */
@@ -129,7 +139,8 @@ static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
 		there < maker->root &&
-		(maker->has_matmul || maker->class == CLASS_ELEMENTWISE || maker->class == CLASS_REDUCE)) {
+		(maker->has_matmul ? !sums_quantised(s, &s->ops[k->root], k->read[most].val)
+						   : maker->class == CLASS_ELEMENTWISE || maker->class == CLASS_REDUCE)) {
 		*product = maker->has_matmul ? maker : NULL;
 		return true;
 	}

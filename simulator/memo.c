@@ -247,6 +247,29 @@ static uint8_t untiled_operands(const device *dev, const op_work *w)
 	return all;
 }
 
+static int64_t bits_of(const program *p, uint32_t slot)
+{
+	const ir_type *ty = pval_type(p, slot);
+	return ty->kind == TYPE_TENSOR ? elem_bits((enum elem)ty->elem) : 0;
+}
+
+static bool quantises(const program *p, const node *n)
+{
+	return n->kind == NODE_OP && n->op_kind == OP_CONVERT && bits_of(p, node_slots(p, n)[1]) == 8 &&
+		bits_of(p, node_slots(p, n)[0]) > 8;
+}
+
+static bool sums_lanes(const program *p, const node *n)
+{
+	uint32_t n_dims;
+	const int64_t *dims = op_ints(p->m, n->op, "dimensions", &n_dims);
+	int64_t last = pval_type(p, node_slots(p, n)[0])->rank - 1;
+	for (uint32_t i = 0; i < n_dims; i++)
+		if (dims[i] == last)
+			return true;
+	return false;
+}
+
 static uint8_t class_of(const node *n, const op_work *w)
 {
 	if (w->free)
@@ -345,6 +368,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.rounds =
 			s->dev.target == TARGET_TPU && w.elem == ELEM_F32 && w.precision == PRECISION_DEFAULT,
 		.moves = w.moves || n->op_kind == OP_SELECT,
+		.quantises = quantises(s->p, n),
+		.sums_lanes = n->op_kind == OP_REDUCE && sums_lanes(s->p, n),
 		.maps = w.fusible && !w.moves && n->op_kind != OP_BROADCAST_IN_DIM,
 		.takes_no_work = s->dev.target == TARGET_TPU && takes_no_work(n->op_kind),
 		.streams = lies_apart,

@@ -136,6 +136,7 @@ static void learn(simulator *s, const lop *o)
 			.step = w->step,
 			.spread = w->spread,
 			.maps = w->maps,
+			.quantises = w->quantises,
 			.bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
 			s->nested.p[last->first + j].bytes = stored_lookup(s, id,
@@ -200,6 +201,8 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 		x->tile = tiled ? tile_behind(from.tile, x->step, x->expensive) : TILE_NONE;
 		x->origin =
 			from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
+		if (x->quantises && !(x->origin & NESTED_ID))
+			s->vals[x->origin].quantised = true;
 		x->little =
 			!from.several && from.one == ID_NONE && l->p->nodes.p[nested_node(o, y)].n_operands;
 		if (x->tile == TILE_ENDS)

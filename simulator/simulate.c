@@ -185,6 +185,8 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 		so->origin = source_of(s, from.one);
 	else if (o->node == ID_NONE || s->p->nodes.p[o->node].n_operands)
 		so->spread = true;
+	if (so->origin != ID_NONE && !(so->origin & NESTED_ID) && so->work != UINT32_MAX)
+		s->vals[so->origin].quantised |= work_at(s, so)->quantises;
 }
 
 static void store_as_windows(simulator *s, const lowered *l, lval_id v, uint32_t stored)

@@ -41,6 +41,8 @@ typedef struct work_entry {
 	bool rounds;        /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;         /* as op_work; selections, too */
 	bool maps;          /* elements of the operands at the same place make one of the result */
+	bool quantises;     /* converts to eight bits */
+	bool sums_lanes;    /* reduces the last dim */
 	bool takes_no_work; /* what it moves is worked out in other kernels, never in its own */
 	bool fills;         /* one number, or a row of them, over a value */
 	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */
@@ -190,6 +192,7 @@ typedef struct sim_val {
 	bool in_argument;  /* an argument with parts written anew, in its buffer */
 	bool off_chip;     /* of a collective or a loop: in main memory */
 	bool reordered;    /* some matmul wants it in another order of dims */
+	bool quantised;    /* something is made of it alone that has eight bits */
 	bool arranged;     /* a matmul has copied it already: see work_entry */
 	bool read_again;   /* .. the copy of what it made has been made for a second contraction, too */
 	uint32_t read_as;  /* .. dims that the first plain product to read it contracts */
@@ -237,6 +240,7 @@ typedef struct sim_nested {
 	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
 	bool maps;       /* as work_entry.maps */
+	bool quantises;  /* as work_entry.quantises */
 } sim_nested;
 typedef struct nest_last { /* what is nested in a node, most often what was in the previous program
 	                          too */
