@@ -242,6 +242,26 @@ def test_work_between_two_products(device, work, kernel, tmp_path):
     assert [o["start_ns"] for o in ops if o["name"] == "stablehlo.add"] == [first if kernel == "first" else second] and first < second
 
 
+@pytest.mark.parametrize("to, dims, alone", [("i8", [0, 1], True), ("f8E4M3FN", [1], True), ("i8", [0], False), ("bf16", [0, 1], False)])
+def test_rows_of_what_is_quantised_are_reduced_by_themselves(to, dims, alone, tmp_path):
+    """A product's result and its maximum come from one kernel, unless something of eight bits is made of it; the maximum of its columns does all the same."""
+    one, two = "tensor<2048x2048xbf16>", "tensor<2048x8192xbf16>"
+    last = "tensor<%sbf16>" % "".join("%dx" % n for i, n in enumerate((2048, 8192)) if i not in dims)
+    body = """%%0 = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : (%(one)s, %(two)s) -> %(two)s
+    %%1 = stablehlo.multiply %%0, %%y : %(two)s
+    %%2 = stablehlo.convert %%1 : (%(two)s) -> tensor<2048x8192x%(to)s>
+    %%3 = stablehlo.convert %%2 : (tensor<2048x8192x%(to)s>) -> %(two)s
+    %%4 = stablehlo.dot_general %%3, %%v, contracting_dims = [1] x [0] : (%(two)s, tensor<8192x2048xbf16>) -> %(one)s
+    %%5 = stablehlo.abs %%0 : %(two)s
+    %%6 = stablehlo.constant dense<0.0> : tensor<bf16>
+    %%7 = stablehlo.reduce(%%5 init: %%6) applies stablehlo.maximum across dimensions = %(dims)s : (%(two)s, tensor<bf16>) -> %(last)s
+    return %%4, %%7 : %(one)s, %(last)s""" % {"one": one, "two": two, "to": to, "dims": dims, "last": last}
+    body = body.replace("stablehlo.multiply %0, %y", "stablehlo.multiply %0, %s").replace("%1 =", "%s = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<bf16>) -> " + two + "\n    %1 =")
+    signature = "%%x: %s, %%w: %s, %%v: tensor<8192x2048xbf16>, %%y: tensor<bf16>) -> (%s, %s)" % (one, two, one, last)
+    times = simulate(tmp_path / "m.mlir", signature, body)[1]
+    assert (times.get("reduce", 0) > 100) == alone, times
+
+
 def test_images_of_inputs_with_holes_count_by_so_many(tmp_path):
     """8 images with holes take as long as 32 where images count by 32, and twice that where they count by 64. Without holes 8 take less than half of 32."""
     def step(images, dilation=2, **changes):

@@ -12,6 +12,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     product   of bfloat16 matrices on the chip, results in bfloat16 and in float32: us, and us beyond what the peak takes
     split     layers of two products, whose operands do not fit on the chip at once, by rows, width and inner width: us of each product
     behind    two products with work of several sorts between them: in the kernel of the first, in that of the second, or in one of its own
+    eight     two products, the first one's result quantised to eight bits between them, and what is summed up of it: in which kernel
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
@@ -345,6 +346,20 @@ BEHIND = {"convert": lambda x, a, b, c: wide(x, a).astype(BF16) @ c, "relu": lam
           "gate": lambda x, a, b, c: (jax.nn.silu(wide(x, a)) * wide(x, b)).astype(BF16) @ c, "gelu": lambda x, a, b, c: jax.nn.gelu(wide(x, a)).astype(BF16) @ c}
 
 
+def eight(summed, to):
+    """What the first product makes, in so many bits, into the second one; and a sum of it as it was."""
+    def function(x, w, v, scale):
+        y = x @ w
+        most = 127.0 if to == jnp.int8 else 448.0
+        scaled = jnp.clip(y.astype(F32) / scale, -most, most)
+        quantised = (jnp.round(scaled) if to == jnp.int8 else scaled).astype(to)
+        return jnp.einsum("ij,jk->ik", quantised, v.astype(to), preferred_element_type=jnp.int32 if to == jnp.int8 else BF16), summed(y)
+    return function
+
+
+EIGHT = {"its maximum": lambda y: jnp.max(jnp.abs(y)), "the maximum of its rows": lambda y: jnp.max(jnp.abs(y), 1), "the sum of its columns": lambda y: jnp.sum(y.astype(F32), 0), "itself": lambda y: y}
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
@@ -417,6 +432,10 @@ def main(topologies_wanted):
             chip.say("split", "%d x %d x %d, %.1f us at the peak rate:" % (rows, width, inner, at_peak), ", ".join("%.1f" % t for line, t in found if "kOutput" in line))
         for name, function in BEHIND.items():
             chip.say("behind", name, chip.worked(function, ((16384, 4096), BF16), *[((4096, 4096), BF16)] * 3))
+        for to in (jnp.float8_e4m3fn, jnp.int8):
+            for name, summed in EIGHT.items():
+                chip.say("eight", to.__name__, "and", name + ":", chip.worked(eight(summed, to), ((2048, 2048), BF16), ((2048, 8192), BF16), ((8192, 2048), BF16), ((), F32)))
+        chip.say("eight", "bfloat16 and its maximum:", chip.worked(eight(EIGHT["its maximum"], BF16), ((2048, 2048), BF16), ((2048, 8192), BF16), ((8192, 2048), BF16), ((), F32)))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
                                ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072)),
                                *(("bd,dhk->bhk", (1024, 3072), (3072, heads, 128)) for heads in (4, 6, 8, 12, 16)), ("bd,dhk->bhk", (1024, 1024), (1024, 16, 64))):
