@@ -213,6 +213,11 @@ int64_t elements_time_ns(const device *dev, int64_t elements, bool lone)
 	return rate ? time_of(elements, rate, PPM) : 0;
 }
 
+int64_t stream_elements_ns(const device *dev, int64_t elements)
+{
+	return dev->stream_elements_s ? time_of(elements, dev->stream_elements_s, PPM) : 0;
+}
+
 /* libtpu 0.0.51 on v5e, 3x3 convolutions of 16 and 128 images of 32 and 64 features: 8.4 ps for
  * each element of a result that is made from one array of images, 12.5 from two, with those that
  * leave lanes empty; v6e 3.6 and 5.3 (`lanes` in tests/judged/kernels.py). That is four tenths of

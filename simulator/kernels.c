@@ -581,9 +581,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	} else if (!k.around.matmul_ns && k.n_reads) {
 		bool lone = is_lone(s, l, &k);
 		k.around.streams &= !lone;
-		if (!k.around.streams)
-			k.around.vector_ns =
-				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
+		k.around.vector_ns = MAX(k.around.vector_ns,
+			k.around.streams ? stream_elements_ns(&s->dev, k.largest)
+							 : elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
 	int64_t filled = filled_elements(s, l, &k);

@@ -31,8 +31,8 @@ status calibrate_profile(const char *base_json, const double logs[FACTORS], cons
 	const char *source, strbuf *out, device *dev, diag *d)
 {
 	static const char *const of_compute[] = {"vector_flops", "matmul_results_s",
-		"matmul_results_on_chip_s", "vector_elements_s", "lone_elements_s", "channel_taps_s",
-		"matmul_rows_s"},
+		"matmul_results_on_chip_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
+		"channel_taps_s", "matmul_rows_s"},
 							 *const of_memory[] = {
 								 "memory_bytes_s", "vector_bytes_s", "reorder_elements_s"};
 	cJSON *o = cJSON_Parse(base_json);

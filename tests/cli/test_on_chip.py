@@ -262,6 +262,15 @@ def test_rows_of_what_is_quantised_are_reduced_by_themselves(to, dims, alone, tm
     assert (times.get("reduce", 0) > 100) == alone, times
 
 
+@pytest.mark.parametrize("kind, reads, cycles", [("f32", 1, 10.8), ("f32", 2, 15.2), ("f32", 3, 19.8), ("bf16", 1, 10.8), ("bf16", 3, 15.2)])
+def test_elements_of_a_stream_take_time_beside_their_bytes(kind, reads, cycles, tmp_path):
+    """libtpu's cycles for 1024 elements on v6e, of values in main memory."""
+    value = "tensor<16384x4096x%s>" % kind
+    body = "%%0 = stablehlo.multiply %%a, %s : %s\n%%1 = stablehlo.add %%0, %s : %s\nreturn %%1 : %s" % ("%b" if reads > 1 else "%a", value, "%c" if reads > 2 else "%a", value, value)
+    ns = simulate(tmp_path / "m.mlir", "%%a: %s, %%b: %s, %%c: %s) -> %s" % (value, value, value, value), body, "tpu-v6e")[0]["runtime_ns"]
+    assert ns * 1.75 * 1024 / (16384 * 4096) == pytest.approx(cycles, rel=.03)
+
+
 def test_images_of_inputs_with_holes_count_by_so_many(tmp_path):
     """8 images with holes take as long as 32 where images count by 32, and twice that where they count by 64. Without holes 8 take less than half of 32."""
     def step(images, dilation=2, **changes):
