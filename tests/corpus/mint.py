@@ -117,14 +117,14 @@ def programs():
     }
 
 
-def mint(function, donated, args):
-    """-> StableHLO text with argument names and with source locations relative to this folder."""
+def mint(function, donated, args, platforms=None):
+    """-> StableHLO text with argument names and with source locations relative to this folder. platforms: lowered for these instead of the CPU."""
     import jax
     from jax._src import source_info_util
     jax.config.update("jax_hlo_source_file_canonicalization_regex", re.escape(HERE + os.sep) + "|.*/site-packages/")
     source_info_util.register_exclusion(mint.__code__.co_filename)     # editing this file must not change the corpus
     jax.clear_caches()      # a helper's locations are those of its first trace: which programs came before must not matter
-    text = jax.jit(function, donate_argnums=donated).lower(*args).as_text(debug_info=True)
+    text = jax.jit(function, donate_argnums=donated).trace(*args).lower(lowering_platforms=platforms).as_text(debug_info=True)
     strange = re.search(r'"(/[^"]*|[^"]*site-packages[^"]*)"', text)
     if strange:
         sys.exit("a location holds a machine path: " + strange[0])

@@ -142,6 +142,12 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("point cloud", "points", "data=2,model=4", V5P),
     ("self distillation", "distilled", "data=2,model=4", V5P),
     ("detector", "pyramid", "data=2,model=4", V5P),
+    ("large table for both", "tied", "data=4,model=4", V5E),
+    ("bytes by patches", "bytes", "data=4,model=4", V5E),
+    ("world model", "world", "data=4,model=4", V5E),
+    ("experts that choose", "chosen_experts", "data=4,model=4", V5E),
+    ("delta rule", "deltas", "data=4,model=4", V5E),
+    ("standardised weights", "standardised", "data=4,model=4", V5E),
 )]
 
 
