@@ -302,6 +302,41 @@ static void split_sum(const lower_cache *c, const explicit_op *op, sharding_id i
 	*windows = of_windows;
 }
 
+/* Does a dim of one of a rule's tensors have a factor that another tensor has, too? */
+static bool shares_factor(const rule *r, uint32_t tensor, uint32_t dim, uint32_t other)
+{
+	const struct rule_dim *d = &r->dims[r->tensor_first[tensor] + dim];
+	for (uint32_t i = r->tensor_first[other]; i < r->tensor_first[other + 1]; i++)
+		for (uint32_t k = 0; k < r->dims[i].n; k++)
+			for (uint32_t j = 0; j < d->n; j++)
+				if (r->dim_factors[r->dims[i].first + k] == r->dim_factors[d->first + j])
+					return true;
+	return false;
+}
+
+/* XLA's partitioner gathers what a scatter has added up, and sums all of it, where a dim that its
+ * indices have too is cut and is wanted cut further by axes to sum over (libtpu 0.0.51, XLA for
+ * CPU; tests/oracle/test_partitioned.py). Returns the sharding without these dims, or at. */
+static sharding_id gathered_first(
+	lower_cache *c, const node *n, sharding_id at, sharding_id wanted, axes reduce)
+{
+	enum { INDICES = 1, RESULT = 3 };
+	const rule *r = rule_get(c->p->rules, n->rule);
+	const sharding *s = sharding_get(c->t, at), *w = sharding_get(c->t, wanted);
+	sharding_edit e;
+	sharding_to_edit(c->t, at, &e);
+	bool some = false;
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes has = sharding_dim(s, d), wants = sharding_dim(w, d);
+		if (!has.n || wants.n <= has.n || !axes_equal((axes){wants.a, has.n}, has) ||
+			!overlaps_any(reduce, wants.a[has.n]) || !shares_factor(r, RESULT, d, INDICES))
+			continue;
+		e.dims[d].axes.n = 0;
+		some = true;
+	}
+	return some ? sharding_intern(c->t, &e) : at;
+}
+
 /* Computes with at; a plan of no op keeps everything where it is. */
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
@@ -363,8 +398,15 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		e->halo = halo_of(c, n, at);
 	if (reduce.n) {
 		collective_step *steps = arena_array(&c->mem, collective_step, n->n_results);
-		for (uint32_t i = 0; i < n->n_results; i++)
-			steps[i] = *cache_reduce_step(c, axes_of(&reduce), at[n->n_operands + i]);
+		for (uint32_t i = 0; i < n->n_results; i++) {
+			sharding_id summed = at[n->n_operands + i];
+			if (c->planner == PLANNER_XLA && n->op_kind == OP_SCATTER && n->n_operands == 3)
+				summed = gathered_first(c, n, summed, slots[n->n_operands], axes_of(&reduce));
+			steps[i] = *cache_reduce_step(c, axes_of(&reduce), summed);
+			if (summed != at[n->n_operands + i])
+				e->gather_first =
+					cache_reshard(c, at[n->n_operands], summed, slot_type_id(c, n, n->n_operands));
+		}
 		e->plan.reduce = steps[0].axes;
 		e->reduce = steps;
 		if (windows.n)

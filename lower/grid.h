@@ -34,14 +34,6 @@ static inline bool is_type(const grid *g, uint32_t f, factor_type type)
 	return g->rule->factor_types[f] == type;
 }
 
-static inline bool overlaps_any(axes l, axis_ref a)
-{
-	for (uint32_t i = 0; i < l.n; i++)
-		if (axis_overlaps(l.a[i], a))
-			return true;
-	return false;
-}
-
 /* Cuts the list in front of the first part of it that overlaps the others; true when it did. */
 bool truncate_by(arena *mem, axes *l, axes others);
 

@@ -84,6 +84,14 @@ typedef struct split_entry {
 } split_entry;
 
 /* A node plan and what building needs to know about it; facts of (class, slot shardings). */
+static inline bool overlaps_any(axes l, axis_ref a)
+{
+	for (uint32_t i = 0; i < l.n; i++)
+		if (axis_overlaps(l.a[i], a))
+			return true;
+	return false;
+}
+
 typedef struct plan_entry {
 	uint32_t class, n_slots;
 	uint8_t planner;
@@ -93,6 +101,7 @@ typedef struct plan_entry {
 	const collective_step *reduce;         /* by result, when plan.reduce has axes */
 	const collective_step *reduce_windows; /* of a convolution: what is summed behind that; NULL:
 	                                          nothing */
+	const reshard_entry *gather_first;     /* of a scatter: in front of the sum; NULL: not */
 	const reshard_entry *gather;  /* of a dot: behind the sum its parts are gathered; NULL: not */
 	const struct halo_plan *halo; /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id

@@ -243,6 +243,11 @@ static void build_planned(builder *b, node_id id)
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = results[r];
 		lval_id x = first + r;
+		for (uint32_t g = 0; e->gather_first && g < e->gather_first->plan.n; g++) {
+			x = lowered_add_collective(
+				l, &e->gather_first->plan.steps[g], x, e->gather_first->bytes[g], id, b->region);
+			l->ops.p[l->vals.p[x].def].given = true;
+		}
 		const collective_step *sums[] = {e->reduce ? &e->reduce[r] : NULL, e->reduce_windows};
 		for (uint32_t k = 0; k < COUNT_OF(sums); k++)
 			if (sums[k]) {

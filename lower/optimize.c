@@ -163,7 +163,8 @@ static lval_id write_again(pass *p, const lop *broadcast, lval_id v, const lop *
 {
 	const lowered *l = p->in;
 	const lval *made = &l->vals.p[broadcast->results], *to = &l->vals.p[v];
-	sharding_id slots[2] = {p->c->replicated[0], to->sharding};
+	uint32_t rank = type_get(p->c->p->m, l->vals.p[operand_of(l, broadcast, 0)].type)->rank;
+	sharding_id slots[2] = {p->c->replicated[rank], to->sharding};
 	lop_id n = lowered_add_op(p->out, LOP_COMPUTE, broadcast->node, moved_region(p, o));
 	p->out->ops.p[n].plan = &cache_node(p->c, broadcast->node, slots)->plan;
 	lowered_add_operand(p->out, n, now_of(p, operand_of(l, broadcast, 0)));

@@ -234,10 +234,16 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 	return v;
 }
 
+/* Also one that spreads what a constant number was spread over, as jax.vmap writes zeros, where
+ * every device has all of that. */
 static bool spreads_scalar(const pass *p, const lop *o)
 {
-	return o->kind == LOP_COMPUTE && kind_of(p, o) == OP_BROADCAST_IN_DIM &&
-		type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type)->rank == 0;
+	if (o->kind != LOP_COMPUTE || kind_of(p, o) != OP_BROADCAST_IN_DIM)
+		return false;
+	const lval *from = &p->in->vals.p[operand_of(p->in, o, 0)];
+	uint32_t rank = type_get(p->c->p->m, from->type)->rank;
+	return rank == 0 ||
+		(from->sharding == p->c->replicated[rank] && is_splat_constant(p->c->p, from->origin));
 }
 
 static lop_id broadcast_behind(const pass *p, const lop *o)
