@@ -316,7 +316,7 @@ static bool shares_factor(const rule *r, uint32_t tensor, uint32_t dim, uint32_t
 
 /* XLA's partitioner gathers what a scatter has added up, and sums all of it, where a dim that its
  * indices have too is cut and is wanted cut further by axes to sum over (libtpu 0.0.51, XLA for
- * CPU; tests/oracle/test_partitioned.py). Returns the sharding without these dims, or at. */
+ * CPU; tests/cli/test_scatters.py). Returns the sharding without these dims, or at. */
 static sharding_id gathered_first(
 	lower_cache *c, const node *n, sharding_id at, sharding_id wanted, axes reduce)
 {
