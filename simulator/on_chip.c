@@ -110,7 +110,8 @@ static bool is_fetched_before(const simulator *s, const lowered *l, lval_id a, l
 	return of_a != of_b ? of_a > of_b : x->last_use < y->last_use;
 }
 
-/* Elements of the products that read each argument. False: none that may be fetched is read. */
+/* Elements of the products that read each argument, one at least. False: none that may be fetched
+ * is read. */
 static bool count_arg_reads(simulator *s, const lowered *l)
 {
 	bool some = false;
@@ -122,8 +123,8 @@ static bool count_arg_reads(simulator *s, const lowered *l)
 			if (!may_be_prefetched(s, l, v))
 				continue;
 			int64_t *sum = &s->arg_reads.p[argument_number(s, l, v)];
-			*sum = sat_add(*sum,
-				sat_mul(elements_of(l, l->ops.p[i].results), s->folder ? folder_weight(s, i) : 1));
+			int64_t made = MAX(elements_of(l, l->ops.p[i].results), 1);
+			*sum = sat_add(*sum, sat_mul(made, s->folder ? folder_weight(s, i) : 1));
 			some = true;
 		}
 	return some;

@@ -336,6 +336,13 @@ def test_which_argument_is_there_before_the_start(tmp_path):
     assert late > 1.2 * free and early == early_free
 
 
+def test_an_argument_of_which_nothing_is_made(tmp_path):
+    """A product of no rows reads a weight that could be there before the start."""
+    body = """%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<0x2048xbf16>, tensor<2048x28672xbf16>) -> tensor<0x28672xbf16>
+    return %0 : tensor<0x28672xbf16>"""
+    assert simulate(tmp_path / "m.mlir", "%x: tensor<0x2048xbf16>, %w: tensor<2048x28672xbf16>) -> tensor<0x28672xbf16>", body)[0]["flops_per_device"] == 0
+
+
 def test_options_that_change_nothing_are_refused(tmp_path):
     for option, wanted in (({}, "expected what it changes"), ({"cross_program_prefetches": 1}, "expected 0")):
         path = profile(tmp_path / "d.json", "tpu-v5e", compiler_options=[{"name": "xla_a", "value": "1", **option}])
