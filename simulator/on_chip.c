@@ -116,7 +116,8 @@ static bool count_arg_reads(simulator *s, const lowered *l)
 {
 	bool some = false;
 	vec_reserve(&s->arg_reads, s->args.n);
-	memset(s->arg_reads.p, 0, s->args.n * sizeof *s->arg_reads.p);
+	for (uint32_t i = 0; i < s->args.n; i++)
+		s->arg_reads.p[i] = 0;
 	for (lop_id i = 0; i < l->ops.n; i++)
 		for (uint32_t k = 0; s->ops[i].class == CLASS_MATMUL && k < l->ops.p[i].n_operands; k++) {
 			lval_id v = base_of(s, operand_at(l, &l->ops.p[i], k));
