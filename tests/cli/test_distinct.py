@@ -1,10 +1,7 @@
 """The bank of distinct kernels: what docs/judged.md prints of it, and how kernels of a scheduled text are told apart."""
 import os
-import shutil
 import subprocess
 import sys
-
-import pytest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 OTHERS = {name: sys.modules.pop(name, None) for name in ("cases", "mint", "bank", "short", "experts")}  # other folders have such files, too
@@ -33,7 +30,6 @@ ENTRY %main (a: f32[1024,1024]) -> f32[1024,1024] {
 """
 
 
-@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
 def test_the_table_of_the_docs_is_what_the_script_prints():
     said = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "judged", "distinct.py")], capture_output=True, text=True, check=True).stdout
     with open(os.path.join(ROOT, "docs", "judged.md")) as f:

@@ -8,6 +8,7 @@ Two kernels are one where opcode, types with layout and memory space of operands
 the compiler's estimates, which has to price what it reads by the device's profile alone. Nothing is fitted to these rows.
 """
 import argparse
+import functools
 import glob
 import json
 import os
@@ -23,9 +24,15 @@ import bank  # noqa: E402
 import cases  # noqa: E402
 
 KERNELS = os.path.join(HERE, "kernels.json.zst")
-CLOCK = {"tpu-v5e": 1.5e9, "tpu-v5p": 1.75e9, "tpu-v6e": 1.75e9}  # of the compiler's cycles, in Hz
 ESTIMATE = re.compile(r'"estimated_cycles":"\d+",?')
 LEAST_US = 5  # of kernels whose errors are counted: a launch takes one
+
+
+@functools.cache
+def clock_of(device):
+    """Hz of the compiler's cycles."""
+    with open(os.path.join(cases.ROOT, "costmodel", "devices", device + ".json")) as f:
+        return json.load(f)["cycles_s"]["value"]
 
 
 def load():
@@ -88,7 +95,8 @@ def kind_of(key):
 
 
 def line(what, rows):
-    errors = [ours / (cycles / CLOCK[device] * 1e9) - 1 for device, _, cycles, ours, _ in rows if cycles / CLOCK[device] * 1e6 >= LEAST_US]
+    pairs = [(cycles / clock_of(device) * 1e9, ours) for device, _, cycles, ours, _ in rows]
+    errors = [ours / theirs - 1 for theirs, ours in pairs if theirs >= 1000 * LEAST_US]
     sizes = sorted(map(abs, errors))
     figures = "%6d %7.0f%% %+7.0f%% %7.0f%% %7.0f%%" % (len(errors), 100 * statistics.median(sizes), 100 * statistics.median(errors), 100 * sum(e <= .15 for e in sizes) / len(sizes),
                                                        100 * sum(e <= .25 for e in sizes) / len(sizes)) if errors else ""
