@@ -116,13 +116,16 @@ typedef struct device {
 	                            as of others */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
 	                     writes no estimates */
-	int64_t reorder_elements_s;   /* elements narrower than 32 bits that are brought into another
-	                                 order of dims per second; 0: as memory has it */
-	int64_t strided_rate_ppm;     /* of memory's rate, where traffic is strided */
-	int64_t gather_window_bytes;  /* larger windows are gathered in parts; 0: no window is */
-	curve matmul_efficiency;      /* by flops of one op */
-	curve convolution_efficiency; /* the same of convolutions; no points: as matmul_efficiency */
-	curve memory_efficiency;      /* by bytes of one op */
+	int64_t reorder_elements_s;    /* elements narrower than 32 bits that are brought into another
+	                                  order of dims per second; 0: as memory has it */
+	int64_t transposed_elements_s; /* elements per second, of any width, that a copy with another
+	                                  minor dim reads from main memory or writes there; 0: as copies
+	                                  into other orders are */
+	int64_t strided_rate_ppm;      /* of memory's rate, where traffic is strided */
+	int64_t gather_window_bytes;   /* larger windows are gathered in parts; 0: no window is */
+	curve matmul_efficiency;       /* by flops of one op */
+	curve convolution_efficiency;  /* the same of convolutions; no points: as matmul_efficiency */
+	curve memory_efficiency;       /* by bytes of one op */
 	uint32_t n_links;
 	link_class links[MAX_LINK_CLASSES];
 	int64_t
@@ -293,6 +296,9 @@ int64_t memory_time_ns(const device *dev, int64_t bytes);
 int64_t copy_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
+/* Time of a copy that has another minor dim than what it copies. sides: how many of the two are in
+ * main memory; on the chip they cost nothing where the profile knows this rate. */
+int64_t transposed_time_ns(const device *dev, int64_t bytes, int bits, int sides);
 /* Rows of fewer elements than lanes, or no multiple of them, as gathers and scatters on TPU want
  * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
@@ -311,10 +317,11 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
-	int64_t bytes;      /* of memory traffic, each value once */
-	int64_t near_bytes; /* streams: read from the chip */
-	int64_t narrowed;   /* streams: elements of its largest tensor, where what it computes of them
-	                       is no result of as many in 32 bits */
+	int64_t bytes;       /* of memory traffic, each value once */
+	int64_t near_bytes;  /* streams: read from the chip */
+	int64_t elements_ns; /* streams: of the elements of its largest tensor, beside their bytes */
+	int64_t narrowed;    /* streams: elements of its largest tensor, where what it computes of them
+	                        is no result of as many in 32 bits */
 	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of
 	                           the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
@@ -412,6 +419,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "33"
+#define COST_MODEL_VERSION "34"
 
 #endif

@@ -292,6 +292,13 @@ int64_t padded_rows_elements(const device *dev, const struct op_rows *r)
 		sat_mul(padded(r->row, dev->tile_minor), r->rows ? padded(r->rows, dev->tile_second) : 1));
 }
 
+int64_t transposed_time_ns(const device *dev, int64_t bytes, int bits, int sides)
+{
+	return dev->transposed_elements_s
+		? time_of(sat_mul(sat_mul(bytes, 8) / MAX(bits, 1), sides), dev->transposed_elements_s, PPM)
+		: reorder_time_ns(dev, bytes, bits);
+}
+
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
 {
 	int64_t bytes = padded_rows_bytes(dev, r), bits = MAX(elem_bits((enum elem)r->elem), 1);
@@ -347,16 +354,19 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
  * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). */
 enum { BLOCK = 1024, SERIAL_PPM = 200000, SERIAL_SEVERAL_PPM = 600000 };
 
-/* Nothing of a stream overlaps. What is no result of 32 bits costs as much as writing it to memory
- * in 32 bits: sums, and what is converted or packed. libtpu 0.0.51 on v5e, v5p and v6e: one to
- * three operands of 16 and 32 bits, results of 1, 8, 16 and 32, in memory and on the chip (`stream`
- * in tests/judged/kernels.py). */
+/* Reads and writes of a stream do not overlap, but what it computes does, with all of them: updates
+ * of an optimizer and normalisations of up to 50 operations take what copies of the same arrays do
+ * (`distinct.py`), chains of 128 and more what they compute. What is no result of 32 bits costs as
+ * much as writing it to memory in 32 bits: sums, and what is converted or packed. libtpu 0.0.51 on
+ * v5e, v5p and v6e: one to three operands of 16 and 32 bits, results of 1, 8, 16 and 32, in memory
+ * and on the chip (`stream` in tests/judged/kernels.py). */
 static int64_t stream_ns(const device *dev, const contraction_kernel *k)
 {
 	int64_t memory = sat_add(k->bytes, sat_mul(4, k->narrowed));
-	return sat_add(k->vector_ns,
-		sat_add(time_of(memory, dev->vector_bytes_s[0], PPM),
-			time_of(k->near_bytes, dev->vector_bytes_s[1], PPM)));
+	return MAX(k->vector_ns,
+		sat_add(k->elements_ns,
+			sat_add(time_of(memory, dev->vector_bytes_s[0], PPM),
+				time_of(k->near_bytes, dev->vector_bytes_s[1], PPM))));
 }
 
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)

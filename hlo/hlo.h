@@ -6,7 +6,8 @@
  *   print.c    the text again, with asynchronous ops as sugar or spelled out
  *   verify.c   async pairs, call graph         trips.c    trip counts of loops, the compiler's estimates, source locations
  *   work.c     flops and memory traffic of an instruction, fusions as the compiler made them
- *   links.c    replica groups -> mesh axes -> links        timeline.c  compute stream, link queues, copies
+ *   kernel.c   time of a kernel by the device profile      timeline.c  compute stream, link queues, copies
+ *   links.c    replica groups -> mesh axes -> links
  *   memory.c   buffers, aliases, liveness peak             simulate.c  all of it; collectives, JSON, trace
  *
  * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is
@@ -36,6 +37,7 @@ typedef enum hlo_shape_kind { HLO_ARRAY, HLO_TUPLE, HLO_TOKEN, HLO_OPAQUE } hlo_
 typedef struct hlo_shape {
 	uint8_t kind, elem, rank; /* elem: enum elem of ir.h (pred is i1) */
 	uint8_t space;            /* memory space S(n); 0: the device's main memory */
+	uint8_t minor;            /* the most minor dim that is longer than 1, 0 without one */
 	uint32_t dims; /* rank entries at module.numbers[dims]; a bounded dim counts its bound */
 	uint32_t children, n_children; /* of a tuple: shape ids at module.parts */
 	uint32_t leaves,

@@ -188,6 +188,16 @@ static status read_layout(hlo_reader *r, uint32_t rank, layout *l)
 	return hlo_expect(r, '}');
 }
 
+static uint8_t minor_of(const int64_t *dims, uint32_t rank, const layout *l)
+{
+	for (uint32_t i = 0; i < rank; i++) {
+		int64_t d = l->n_order ? l->order[i] : (int64_t)(rank - 1 - i);
+		if (dims[d] > 1)
+			return (uint8_t)d;
+	}
+	return 0;
+}
+
 /* Elements with the padding of the tiles: each tile cuts the most minor dims of what the ones
  * before left. */
 static int64_t padded_elements(const int64_t *dims, uint32_t rank, const layout *l)
@@ -279,6 +289,7 @@ static status read_array(hlo_reader *r, hlo_shape_id *out)
 		s.bytes = l.n_tiles ? bytes_of(padded_elements(dims, s.rank, &l), bits) : s.plain_bytes;
 	}
 	s.space = (uint8_t)l.space;
+	s.minor = minor_of(dims, s.rank, &l);
 	s.dims = m->numbers.n;
 	for (uint32_t i = 0; i < s.rank; i++)
 		vec_push(&m->numbers, dims[i]);

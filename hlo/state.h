@@ -11,6 +11,9 @@ typedef struct hlo_work { /* of one execution */
 	int64_t bytes; /* main memory read and written */
 	int64_t moved; /* the same with memory on the chip */
 	double flops;
+	int64_t m, n, k, products; /* of the contraction with most results: local sizes, and results */
+	int64_t stored_products;   /* .. with the padding of tiles */
+	bool convolves;            /* over several places */
 	bool free;
 } hlo_work;
 
@@ -93,6 +96,9 @@ struct hlo_open {
 /* ---------------------------------------------------------------- work.c */
 void hlo_look_inside(hlo_simulation *s); /* before the others */
 void hlo_work_of(hlo_simulation *s, hlo_id i, hlo_work *out);
+/* What is read of operand k, and written of result k, wherever they are. */
+int64_t hlo_read_bytes(hlo_simulation *s, hlo_id i, uint32_t k);
+int64_t hlo_write_bytes(hlo_simulation *s, hlo_id i, uint32_t k);
 /* The collective that an instruction is or carries. */
 hlo_comm hlo_comm_of(const hlo_simulation *s, hlo_id i);
 int64_t hlo_comm_bytes(const hlo_module *m, const hlo_comm *c);
@@ -100,6 +106,9 @@ int64_t hlo_comm_bytes(const hlo_module *m, const hlo_comm *c);
 hlo_id hlo_in_place_operand(const hlo_module *m, hlo_id i);
 /* May a result take the buffer of operand k if that dies there? */
 bool hlo_may_share(const hlo_module *m, hlo_id i, uint32_t k);
+
+/* ---------------------------------------------------------------- kernel.c: with the launch */
+int64_t hlo_kernel_ns(hlo_simulation *s, hlo_id i, const hlo_work *w);
 
 /* ---------------------------------------------------------------- links.c */
 status hlo_links_assign(hlo_simulation *s, diag *d) MUST_USE;

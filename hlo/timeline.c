@@ -50,14 +50,6 @@ static void add_totals(struct hlo_totals *to, const struct hlo_totals *t, int64_
 
 /* ---------------------------------------------------------------- kernels */
 
-/* On-chip memory is faster, but the vector unit loads and stores no faster from there: compilers
- * estimate elementwise work alike wherever it lies. */
-static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
-{
-	return MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)),
-		memory_time_ns(&s->dev, w->moved));
-}
-
 /* The compiler's own estimate: cycles where the profile knows their clock, or a time; -1: it has
  * written none. */
 static int64_t estimate_ns(const hlo_simulation *s, hlo_id i)
@@ -92,10 +84,10 @@ static int64_t kernel_time(hlo_simulation *s, hlo_id i, const hlo_work *w, hlo_s
 	int64_t t = estimate_ns(s, i);
 	*from = t >= 0 ? HLO_FROM_COMPILER : s->estimated ? HLO_FROM_TRAFFIC : HLO_FROM_MODEL;
 	if (t < 0 && s->estimated) {
-		s->sum.unestimated = sat_add(s->sum.unestimated, kernel_ns(s, w));
+		s->sum.unestimated = sat_add(s->sum.unestimated, hlo_kernel_ns(s, i, w));
 		return full_rate_ns(s, w->bytes);
 	}
-	return t >= 0 ? t : sat_add(kernel_ns(s, w), s->dev.op_launch_ns);
+	return t >= 0 ? t : hlo_kernel_ns(s, i, w);
 }
 
 static void run_kernel(hlo_simulation *s, hlo_id i)

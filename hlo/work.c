@@ -55,6 +55,11 @@ static void add_matmul(const hlo_simulation *s, hlo_work *w, const op_work *o)
 {
 	w->matmul_ns = sat_add(w->matmul_ns, matmul_time_ns(&s->dev, o));
 	w->flops += (double)o->matmul_flops;
+	int64_t products = sat_mul(sat_mul(MAX(o->batch, 1), o->m), o->n);
+	if (products < w->products)
+		return;
+	w->m = o->m, w->n = o->n, w->k = o->k, w->products = products;
+	w->stored_products = matmul_stored_results(&s->dev, o);
 }
 
 static void cost_nothing(const hlo_simulation *s, hlo_id i, hlo_work *w)
@@ -280,21 +285,29 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 		return;
 	const int64_t *at_in = labels, *at_kernel = labels + rank, *at_out = labels + 2 * rank;
 	const int64_t *di = hlo_dims(m, in), *dk = hlo_dims(m, kernel), *dy = hlo_dims(m, out);
-	int64_t depth = dk[at_kernel[0]], features = dk[at_kernel[1]], pairs = 1, places = 1, taps = 1;
+	int64_t depth = dk[at_kernel[0]], features = dk[at_kernel[1]], pairs = 1, places = 1, taps = 1,
+			batch = 1;
 	for (uint32_t d = 0; d + 2 < rank; d++) {
 		const int64_t *v =
 			7 * d < n_window ? window + 7 * d : (const int64_t[]){1, 1, 0, 0, 1, 1, 0};
 		int64_t size = dy[at_out[d + 2]], extent = dk[at_kernel[d + 2]];
+		int64_t met = convolution_taps(di[at_in[d + 2]], extent, size, v[1], v[2], v[4], v[5]);
+		if (met == extent && size == extent && v[4] > 1) { /* each meets one: products of a batch */
+			batch = sat_mul(batch, extent);
+			continue;
+		}
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, extent);
-		pairs = sat_mul(
-			pairs, convolution_taps(di[at_in[d + 2]], extent, size, v[1], v[2], v[4], v[5]));
+		pairs = sat_mul(pairs, met);
 	}
+	w->convolves |= taps > 1 && places > 1;
 	int64_t groups = MAX(
 		MAX(hlo_int(m, i, HLO_ATTR_FEATURE_GROUPS, 1), hlo_int(m, i, HLO_ATTR_BATCH_GROUPS, 1)), 1);
-	int64_t rows = MAX(out->elements / MAX(features, 1), 1);
+	int64_t rows = MAX(out->elements / MAX(features, 1) / batch, 1);
 	op_work o = {.precision = precision_of(m, i)};
-	set_matmul(&o, in->elem, groups, rows, MAX(features / groups, 1), sat_mul(taps, depth));
+	o.dims.is_convolution = taps > 1 && places > 1;
+	set_matmul(&o, in->elem, sat_mul(groups, batch), rows, MAX(features / groups, 1),
+		sat_mul(taps, depth));
 	o.matmul_flops =
 		sat_mul(sat_mul(MAX(out->elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));
 	/* holes and padding are skipped: batch dims ride as dilated windows, so the real count can be
@@ -338,6 +351,11 @@ static void cost_control(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	w->matmul_ns = sat_add(w->matmul_ns, inner->matmul_ns);
 	w->vector_flops = sat_add(w->vector_flops, inner->vector_flops);
 	w->flops += inner->flops;
+	w->convolves |= inner->convolves;
+	if (inner->products > w->products) {
+		w->m = inner->m, w->n = inner->n, w->k = inner->k, w->products = inner->products;
+		w->stored_products = inner->stored_products;
+	}
 }
 
 typedef void (*cost_fn)(const hlo_simulation *s, hlo_id i, hlo_work *w);
@@ -425,6 +443,8 @@ static int64_t read_of(hlo_simulation *s, hlo_id v, uint32_t depth)
 		return whole;
 	if (s->read_bytes[v] >= 0)
 		return s->read_bytes[v];
+	if (m->comps.p[in->comp].root == v) /* a fusion inside of another one hands it on */
+		sum = whole;
 	for (uint32_t u = 0; u < in->n_users && sum < whole; u++) {
 		hlo_id user = m->users.p[in->users + u];
 		for (uint32_t k = 0; k < m->instrs.p[user].n_operands; k++)
@@ -520,6 +540,20 @@ static int64_t written(hlo_simulation *s, hlo_id i)
 			sum = sat_add(sum, write_of(s, hlo_operand(m, root, k), 0));
 	}
 	return sum;
+}
+
+int64_t hlo_write_bytes(hlo_simulation *s, hlo_id i, uint32_t k)
+{
+	const hlo_module *m = s->m;
+	const hlo_instr *in = &m->instrs.p[i];
+	hlo_id root = in->op == HLO_FUSION ? m->comps.p[m->called.p[in->called]].root : i;
+	bool several = m->instrs.p[root].op == HLO_TUPLE_OP && k < m->instrs.p[root].n_operands;
+	return write_of(s, several ? hlo_operand(m, root, k) : i, 0);
+}
+
+int64_t hlo_read_bytes(hlo_simulation *s, hlo_id i, uint32_t k)
+{
+	return read_by(s, i, k, hlo_operand(s->m, i, k), 0);
 }
 
 void hlo_work_of(hlo_simulation *s, hlo_id i, hlo_work *out)

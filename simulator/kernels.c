@@ -190,13 +190,14 @@ static void read_value(
 		val->bytes <= half_of_chip(s, k->root); /* as in tile_of: reading it again costs nothing */
 	if (splat)
 		return;
-	note_read(k, n, v, add_elements(s, l, k, v, val->bytes), val->bytes, there);
+	int64_t read = val->part ? val->part : val->bytes;
+	note_read(k, n, v, add_elements(s, l, k, v, read), read, there);
 	if (!there && val->bytes <= s->dev.prefetch_bytes) {
 		int64_t *ahead = val->argument ? &k->arguments : &k->far;
 		*ahead = sat_add(*ahead, sat_mul(n, val->bytes));
 	}
 	if (!there)
-		add_read(k, n, val->bytes, on_chip ? 0 : side);
+		add_read(k, n, read, on_chip ? 0 : side);
 }
 
 /* Nobody reads the target afterwards, and its buffer is the op's to write: one of the program's
@@ -452,18 +453,23 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 }
 
 /* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or
- * where what it is made of is. */
-static bool is_written_where_made(const simulator *s, const kernel *k)
+ * where what it is made of is: that is not read again. Returns the bytes that are left to move; -1
+ * where it is not so. */
+static int64_t bytes_where_made(const simulator *s, const kernel *k)
 {
 	if (s->ops[k->root].class != CLASS_UPDATE || k->around.matmul_ns || s->dev.target != TARGET_TPU)
-		return false;
+		return -1;
+	int64_t there = 0;
+	bool is_there = false;
 	for (uint32_t i = 0; i < MIN(k->n_reads, MOST_READS); i++) {
 		const sim_op *made = &s->ops[made_at(s, k->read[i].val)];
-		if (made->mode == MODE_ROOT && made->segment == s->ops[k->root].segment &&
-			(made->class == CLASS_MATMUL || made->class == CLASS_ELEMENTWISE))
-			return true;
+		if (made->mode != MODE_ROOT || made->segment != s->ops[k->root].segment ||
+			(made->class != CLASS_MATMUL && made->class != CLASS_ELEMENTWISE))
+			continue;
+		is_there = true;
+		there = sat_add(there, k->read[i].near ? 0 : k->read[i].bytes);
 	}
-	return false;
+	return is_there ? MAX(k->around.bytes - there, 0) : -1;
 }
 
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
@@ -581,9 +587,11 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	} else if (!k.around.matmul_ns && k.n_reads) {
 		bool lone = is_lone(s, l, &k);
 		k.around.streams &= !lone;
-		k.around.vector_ns = MAX(k.around.vector_ns,
-			k.around.streams ? stream_elements_ns(&s->dev, k.largest)
-							 : elements_time_ns(&s->dev, k.largest, lone));
+		if (k.around.streams)
+			k.around.elements_ns = stream_elements_ns(&s->dev, k.largest);
+		else
+			k.around.vector_ns =
+				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
 	int64_t filled = filled_elements(s, l, &k);
@@ -598,8 +606,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
 		k.around.again = k.worked;
-	if (is_written_where_made(s, &k))
-		r->ns = copy_time_ns(&s->dev, k.around.bytes);
+	int64_t written = bytes_where_made(s, &k);
+	if (written >= 0)
+		r->ns = copy_time_ns(&s->dev, written);
 	else if (!is_scalar_work(s, l, &k))
 		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), launches_ns(s, &k, joins));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
@@ -633,8 +642,11 @@ static void measure_collective(simulator *s, const lowered *l, lop_id id)
 		int64_t n = s->ops[id].pieces;
 		r->ns = n * r->ns / (n + 2), r->follows_ns = n * r->follows_ns / (n + 2);
 	}
-	if (whole)
-		s->vals[o->results].bytes = MAX(s->vals[o->results].bytes, o->bytes);
+	if (whole) {
+		sim_val *v = &s->vals[o->results];
+		v->part = v->bytes;
+		v->bytes = MAX(v->bytes, o->bytes);
+	}
 	r->coll = o->coll;
 	r->pieces = s->ops[id].pieces;
 	r->leads = o->combined || r->pieces;

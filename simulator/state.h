@@ -166,6 +166,7 @@ typedef struct sim_op {
 
 typedef struct sim_val {
 	int64_t bytes;    /* as stored */
+	int64_t part;     /* what is read of it, where a collective leaves more in memory; 0: all */
 	int64_t stored;   /* .. with padding to tiles; of what is written to memory */
 	lval_id base;     /* whose buffer it is; itself when it has one */
 	lop_id stamp;     /* last kernel that counted its read */

@@ -567,10 +567,127 @@ START_TEST(kernels_without_an_estimate_take_their_traffic)
 	ck_assert_int_eq(r.c.runtime_ns, 10000 + 1000);
 	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_COMPILER).count, 1);
 	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_TRAFFIC).ns, 1000);
-	ck_assert_int_eq(hlo_unestimated_ns(r.s), 2000); /* on-chip memory counts for it */
+	ck_assert_int_eq(hlo_unestimated_ns(r.s), 100 + 1000); /* with the launch */
 	ck_assert_int_eq(event_of(&r, "a")->source, HLO_FROM_COMPILER);
 	ck_assert_int_eq(event_of(&r, "b")->source, HLO_FROM_TRAFFIC);
 	done(&r);
+}
+END_TEST
+
+/* Without the compiler's estimates kernels of a TPU are priced as those of a search: by the rates
+ * of its profile, and by where the text says that values lie. 1 ns a byte of memory, 0.5 a byte on
+ * the chip, 10 an element that is transposed. */
+static int64_t tpu_kernel_ns(const char *comps, const char *lines)
+{
+	device dev = plain("tpu-v5e");
+	dev.vector_bytes_s[0] = 1000000000, dev.vector_bytes_s[1] = 2000000000;
+	dev.transposed_elements_s = 100000000;
+	dev.matmul_results_s[0] = dev.matmul_results_s[1] = 1000000000;
+	dev.lone_elements_s = dev.near_launch_ns = 0;
+	hlo_module *m;
+	hlo_simulation *s;
+	cost c;
+	diag d = {0};
+	const char *text = entry(comps, lines);
+	if (hlo_read(text, strlen(text), "t.hlo", &m, &d) != ST_OK ||
+		hlo_simulate(m, &dev, &c, &s, &d) != ST_OK)
+		ck_abort_msg("%s\n%u:%u: %s", text, d.line, d.col, d.msg);
+	hlo_simulation_free(s);
+	hlo_free(m);
+	return c.runtime_ns - 100;
+}
+#define SUM_OF_TWO(type) \
+	"%sum (x: " type ", y: " type ") -> " type " {\n  %x = " type " parameter(0)\n  %y = " type \
+	" parameter(1)\n  ROOT %z = " type " add(%x, %y)\n}\n"
+
+START_TEST(kernels_of_a_tpu_are_priced_by_its_profile)
+{
+	/* float32 from memory to memory; read on the chip; kept there; 16 bits cost a pass of 4 bytes
+	 */
+	static const struct {
+		const char *type, *first, *second, *made;
+		int64_t ns;
+	} streams[] = {
+		{"f32[128,128]", "", "", "", 3 * 65536},
+		{"f32[128,128]", "", "S(1)", "", 2 * 65536 + 65536 / 2},
+		{"f32[128,128]", "", "", "S(1)", 2 * 65536},
+		{"bf16[128,128]", "", "", "", 3 * 32768 + 65536},
+		{"bf16[128,128]", "S(1)", "S(1)", "S(1)", 32768 + 65536},
+	};
+	for (size_t i = 0; i < COUNT_OF(streams); i++) {
+		char lines[512];
+		snprintf(lines, sizeof lines,
+			"  %%a = %s{1,0:%s} parameter(0)\n  %%b = %s{1,0:%s} parameter(1)\n"
+			"  ROOT %%c = %s{1,0:%s} fusion(%%a, %%b), kind=kLoop, calls=%%sum\n",
+			streams[i].type, streams[i].first, streams[i].type, streams[i].second, streams[i].type,
+			streams[i].made);
+		int64_t ns = tpu_kernel_ns(strstr(streams[i].type, "bf16") ? SUM_OF_TWO("bf16[128,128]")
+																   : SUM_OF_TWO("f32[128,128]"),
+			lines);
+		ck_assert_msg(ns == streams[i].ns, "%zu: %lld", i, (long long)ns);
+	}
+}
+END_TEST
+
+START_TEST(copies_of_a_tpu_are_priced_by_their_layouts)
+{
+	static const struct {
+		const char *from, *to;
+		int64_t ns;
+	} copies[] = {
+		{"f32[128,128]{1,0}", "f32[128,128]{0,1}", 2 * 163840},
+		{"f32[128,128]{1,0}", "f32[128,128]{0,1:S(1)}", 163840},
+		{"f32[128,128]{1,0:S(1)}", "f32[128,128]{0,1:S(1)}", 0},
+		{"f32[8,16,128]{2,1,0}", "f32[8,16,128]{2,0,1}", 2 * 65536},   /* the minor dim stays */
+		{"f32[128,128,1]{2,1,0}", "f32[128,128,1]{1,0,2}", 2 * 65536}, /* one of size 1 is none */
+	};
+	for (size_t i = 0; i < COUNT_OF(copies); i++) {
+		char lines[256];
+		snprintf(lines, sizeof lines, "  %%a = %s parameter(0)\n  ROOT %%b = %s copy(%%a)\n",
+			copies[i].from, copies[i].to);
+		int64_t ns = tpu_kernel_ns("", lines);
+		ck_assert_msg(ns == copies[i].ns, "%zu: %lld", i, (long long)ns);
+	}
+}
+END_TEST
+
+/* Whatever is costed as a kernel has a result that may be no array. */
+START_TEST(kernels_without_an_array)
+{
+	static const char *const lines[] = {
+		"  %a = f32[8] parameter(0)\n  ROOT %b = () custom-call(%a), custom_call_target=\"f\"\n",
+		"  %a = token[] parameter(0)\n  ROOT %b = token[] copy(%a)\n",
+		"  %a = (f32[8], f32[8]) parameter(0)\n  ROOT %b = (f32[8], f32[8]) copy(%a)\n",
+	};
+	for (size_t i = 0; i < COUNT_OF(lines); i++)
+		ck_assert_int_ge(tpu_kernel_ns("", lines[i]), 0);
+}
+END_TEST
+
+/* A product of few summands waits for its results; what a fusion inside hands on is read. */
+START_TEST(products_of_a_tpu_wait_for_results_and_operands)
+{
+	const char *comps =
+		"%as_it_is (x: f32[512,8]) -> f32[512,8] {\n  %x = f32[512,8] parameter(0)\n"
+		"  ROOT %y = f32[512,8] bitcast(%x)\n}\n"
+		"%product (a: f32[512,8], b: f32[8,512]) -> f32[512,512] {\n"
+		"  %a = f32[512,8] parameter(0)\n  %b = f32[8,512] parameter(1)\n"
+		"  %c = f32[512,8] fusion(%a), kind=kLoop, calls=%as_it_is\n"
+		"  ROOT %d = f32[512,512] convolution(%c, %b), dim_labels=bf_io->bf\n}\n";
+	const char *lines = "  %a = f32[512,8] parameter(0)\n  %b = f32[8,512] parameter(1)\n"
+						"  ROOT %c = f32[512,512]{1,0:S(%d)} fusion(%a, %b), kind=kOutput, "
+						"calls=%product\n";
+	char text[512];
+	/* to memory: 1 MiB and the operands; 262144 results a ns take as long, and the last block's
+	 * are behind that */
+	snprintf(text, sizeof text, "%.*s0%s", (int)(strstr(lines, "%d") - lines), lines,
+		strstr(lines, "%d") + 2);
+	ck_assert_int_eq(tpu_kernel_ns(comps, text), 1048576 + 2 * 16384 + 262144);
+	snprintf(text, sizeof text, "%.*s1%s", (int)(strstr(lines, "%d") - lines), lines,
+		strstr(lines, "%d") + 2);
+	int64_t near = tpu_kernel_ns(comps, text);
+	ck_assert_int_lt(near, 262144);
+	ck_assert_int_ge(near, 2 * 16384); /* the operands */
 }
 END_TEST
 
@@ -726,6 +843,10 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, links_of_estimated_schedules_are_the_published_ones);
 	tcase_add_test(t, times_of_the_compiler_are_taken);
 	tcase_add_test(t, kernels_without_an_estimate_take_their_traffic);
+	tcase_add_test(t, kernels_of_a_tpu_are_priced_by_its_profile);
+	tcase_add_test(t, copies_of_a_tpu_are_priced_by_their_layouts);
+	tcase_add_test(t, kernels_without_an_array);
+	tcase_add_test(t, products_of_a_tpu_wait_for_results_and_operands);
 	tcase_add_test(t, buffers_live_from_first_write_to_last_read);
 	tcase_add_test(t, buffers_that_are_shared);
 	tcase_add_test(t, donated_arguments_are_the_results);

@@ -103,19 +103,39 @@ START_TEST(test_vector_elements)
 }
 END_TEST
 
-/* What passes through the vector unit adds up: its work, what it reads from and writes to memory,
- * what it reads from the chip, and what is no result of 32 bits. */
+/* What passes through the vector unit adds up: its elements, what it reads from and writes to
+ * memory, what it reads from the chip, and what is no result of 32 bits. Its work is done beside
+ * that. */
 START_TEST(test_streams)
 {
 	device dev = {.memory_bytes_s = 1000000000,
 		.memory_efficiency = {.n = 1, .x = {1}, .ppm = {1000000}},
 		.vector_bytes_s = {1000000000, 4000000000}};
 	contraction_kernel k = {.streams = true, .vector_ns = 7, .bytes = 1000, .near_bytes = 2000};
-	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 7 + 1000 + 500);
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 1000 + 500);
+	k.elements_ns = 30;
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 30 + 1000 + 500);
 	k.narrowed = 100;
-	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 7 + 1400 + 500);
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 30 + 1400 + 500);
+	k.vector_ns = 2000;
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 2000);
 	dev.vector_bytes_s[0] = 0; /* a device without such a rate */
+	k.vector_ns = 7;
 	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 1000);
+}
+END_TEST
+
+/* Copies with another minor dim: each side in main memory at a rate of elements. */
+START_TEST(test_transposed)
+{
+	device dev = {.memory_bytes_s = 1000000000,
+		.strided_rate_ppm = 500000,
+		.transposed_elements_s = 100000000};
+	ck_assert_int_eq(transposed_time_ns(&dev, 2000, 16, 2), 20000);
+	ck_assert_int_eq(transposed_time_ns(&dev, 4000, 32, 1), 10000);
+	ck_assert_int_eq(transposed_time_ns(&dev, 4000, 32, 0), 0);
+	dev.transposed_elements_s = 0; /* as any copy into another order */
+	ck_assert_int_eq(transposed_time_ns(&dev, 4000, 32, 0), reorder_time_ns(&dev, 4000, 32));
 }
 END_TEST
 
@@ -338,7 +358,7 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_streams, test_tails, test_reorders,
+		test_vector_elements, test_streams, test_transposed, test_tails, test_reorders,
 		test_kernel_around_a_contraction, test_efficiency_of_convolutions, test_padding,
 		test_element_types, test_h100_vector_add, test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
