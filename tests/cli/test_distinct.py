@@ -39,7 +39,29 @@ def test_the_table_of_the_docs_is_what_the_script_prints():
 def test_kernels_are_one_where_types_layouts_and_ops_are_the_same():
     kernels = {}
     assert distinct.add(TEXT, "tpu-v5e", "family", kernels) == 2
-    rows = sorted(kernels.values(), key=lambda row: row[2])
-    assert [(device, family, cycles, seen) for device, family, cycles, _, seen in rows] == [("tpu-v5e", "family", 30000, 2), ("tpu-v5e", "family", 40000, 1)]
+    rows = sorted(kernels["tpu-v5e"].values(), key=lambda row: row[1])
+    assert rows == [["family", 30000, 2, [[], [], []]], ["family", 40000, 1, [[], [], []]]]
+
+
+def test_kernels_of_the_bank_are_programs_that_simulate_reads():
+    kernels = {}
+    distinct.add(TEXT, "tpu-v5e", "family", kernels)
     # 8 MiB through memory, by the profile and not by the cycles in the text
-    assert all(8000 < ours < 20000 for *_, ours, _ in rows)
+    assert all(8000 < ours < 20000 for ours in distinct.our_times(list(kernels["tpu-v5e"]), "tpu-v5e"))
+
+
+def test_kernels_with_a_part_of_a_collective_are_left_out():
+    kernels = {}
+    two = "%sum (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n\n"
+    inside = TEXT.replace("%work (p", two + "%work (p").replace("  ROOT %t = f32[1024,1024]{1,0} tanh(%p)", "  %c = f32[1024,1024]{1,0} all-reduce(%p), to_apply=%sum\n  ROOT %t = f32[1024,1024]{1,0} tanh(%c)")
+    assert distinct.add(inside, "tpu-v5e", "family", kernels) == 0
+
+
+def test_kinds():
+    def kind(line):
+        return distinct.kind_of('[[["c0", ["%i0 = f32[8]{0} parameter(0)", "%i1 = ' + line + '"]]], ["f32[8]{0}"], ["f32[8]{0}", "fusion", "%p0), kind=kLoop, calls=%c0"]]')
+    assert kind("f32[8,8]{1,0} convolution(%i0, %i0), dim_labels=bf_io->bf") == "product"
+    assert kind("f32[4,8,8]{2,1,0} convolution(%i0, %i0), window={size=4 stride=3 lhs_dilate=4}, dim_labels=0bf_0io->0bf") == "product"
+    assert kind("f32[8,4,4,8]{3,2,1,0} convolution(%i0, %i0), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f") == "convolution"
+    assert kind("f32[]{} reduce(%i0, %i0), dimensions={0}") == "reduction"
+    assert kind("f32[8]{0} add(%i0, %i0)") == "elementwise"
