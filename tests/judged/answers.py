@@ -97,6 +97,12 @@ def written_errors(figures):
             if key.endswith(" | annotate") and key.split(" | ")[1] != "search" and "listed_us" in row]
 
 
+def written_temporaries(figures):
+    """The same of their temporaries, where XLA has more than 64 MiB."""
+    return [abs(row["ours"]["temporary_bytes"] / row["memory"]["temp_bytes"] - 1) for key, row in figures.items()
+            if key.endswith(" | annotate") and key.split(" | ")[1] != "search" and "listed_us" in row and row["memory"]["temp_bytes"] > 64 << 20]
+
+
 def ratio_errors(figures, way):
     """How far our ratio of our plan's step to that of the hand-written plan that we say is fastest is from XLA's, where ours is 0.8 to 1."""
     for case in sorted({key.split(" | ")[0] for key in figures}):
@@ -138,8 +144,9 @@ def main():
             print("%-46s %5d %9.2f %6.1f%%" % (case, plans, spearman, 100 * regret))
         print("%d cases: median Spearman %.2f, our first choice within 3%% in %d" % (
             len(ranked), statistics.median(r[2] for r in ranked), sum(r[3] <= 0.03 for r in ranked)))
-    errors = written_errors(load())
-    print("%d steps of hand-written plans: median error %.1f%%" % (len(errors), 100 * statistics.median(errors)))
+    for what, errors in (("steps", written_errors(load())), ("temporaries above 64 MiB", written_temporaries(load()))):
+        within = [100 * sum(e <= most for e in errors) / len(errors) for most in (.15, .25)]
+        print("%d %s of hand-written plans: median error %.1f%%, within 15%% in %.0f%%, within 25%% in %.0f%%" % (len(errors), what, 100 * statistics.median(errors), *within))
     for way in "exact", "annotate":
         errors = list(ratio_errors(load(), way))
         print("our ratio to the hand-written plan that we say is fastest, %s: off by %.1f%% in the median of %d cases" % (way, 100 * statistics.median(errors), len(errors)))
