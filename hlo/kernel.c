@@ -3,10 +3,10 @@
  * fusions, layouts and memory spaces, stands in the text. */
 #include "hlo/state.h"
 
-typedef struct pass { /* what goes through a kernel */
-	int64_t near;     /* bytes: read from memory on the chip */
-	int64_t largest;  /* elements: of the largest tensor, with padding */
-	int64_t full;     /* elements: of the largest result of 32 bits */
+typedef struct pass {            /* what goes through a kernel */
+	int64_t near;                /* bytes: read from memory on the chip */
+	int64_t largest;             /* elements: of the largest tensor, with padding */
+	int64_t full;                /* elements: of the largest result of 32 bits */
 	int64_t results_ns, tail_ns; /* to hand on a product's results */
 	uint32_t n_large;            /* results as large as the product's */
 	bool on_chip;                /* they stay there */
@@ -49,10 +49,9 @@ static void add_results(hlo_simulation *s, hlo_id i, const hlo_work *w, pass *p)
 		if (!w->products || leaf->elements < w->products)
 			continue;
 		p->n_large++;
-		p->results_ns = MAX(p->results_ns,
-			matmul_results_ns(&s->dev, w->stored_products, bits <= 16, near));
-		p->tail_ns =
-			MAX(p->tail_ns, matmul_tail_ns(&s->dev, w->stored_products, bits <= 16, near));
+		p->results_ns =
+			MAX(p->results_ns, matmul_results_ns(&s->dev, w->stored_products, bits <= 16, near));
+		p->tail_ns = MAX(p->tail_ns, matmul_tail_ns(&s->dev, w->stored_products, bits <= 16, near));
 		p->on_chip = near;
 	}
 }
@@ -79,7 +78,8 @@ static int sides_in_memory(const hlo_simulation *s, hlo_id i)
 
 static int64_t stream_kernel_ns(hlo_simulation *s, hlo_id i, const hlo_work *w, const pass *p)
 {
-	const hlo_shape *all = hlo_shape_of(s->m, i), *shape = all->n_leaves ? hlo_leaf(s->m, all, 0) : all;
+	const hlo_shape *all = hlo_shape_of(s->m, i),
+					*shape = all->n_leaves ? hlo_leaf(s->m, all, 0) : all;
 	int bits = elem_bits((enum elem)shape->elem);
 	if (is_transposed(s->m, i))
 		return transposed_time_ns(&s->dev, shape->bytes, bits, sides_in_memory(s, i));
