@@ -102,8 +102,6 @@ static int64_t product_kernel_ns(hlo_simulation *s, hlo_id i, const hlo_work *w,
 {
 	contraction_kernel k = {.bytes = w->bytes,
 		.vector_ns = vector_time_ns(&s->dev, w->vector_flops),
-		.m = w->m,
-		.n = w->n,
 		.fused = s->m->instrs.p[i].op == HLO_FUSION && w->vector_flops > 0,
 		.several = p->n_large > 1};
 	k.matmul_ns = MAX(w->matmul_ns, p->results_ns);

@@ -11,9 +11,8 @@ typedef struct hlo_work { /* of one execution */
 	int64_t bytes; /* main memory read and written */
 	int64_t moved; /* the same with memory on the chip */
 	double flops;
-	int64_t m, n, k, products; /* of the contraction with most results: local sizes, and results */
-	int64_t stored_products;   /* .. with the padding of tiles */
-	bool convolves;            /* over several places */
+	int64_t products;        /* of the contraction with most results: these */
+	int64_t stored_products; /* .. with the padding of tiles */
 	bool free;
 } hlo_work;
 

@@ -58,7 +58,7 @@ static void add_matmul(const hlo_simulation *s, hlo_work *w, const op_work *o)
 	int64_t products = sat_mul(sat_mul(MAX(o->batch, 1), o->m), o->n);
 	if (products < w->products)
 		return;
-	w->m = o->m, w->n = o->n, w->k = o->k, w->products = products;
+	w->products = products;
 	w->stored_products = matmul_stored_results(&s->dev, o);
 }
 
@@ -300,7 +300,6 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 		taps = sat_mul(taps, extent);
 		pairs = sat_mul(pairs, met);
 	}
-	w->convolves |= taps > 1 && places > 1;
 	int64_t groups = MAX(
 		MAX(hlo_int(m, i, HLO_ATTR_FEATURE_GROUPS, 1), hlo_int(m, i, HLO_ATTR_BATCH_GROUPS, 1)), 1);
 	int64_t rows = MAX(out->elements / MAX(features, 1) / batch, 1);
@@ -351,11 +350,8 @@ static void cost_control(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	w->matmul_ns = sat_add(w->matmul_ns, inner->matmul_ns);
 	w->vector_flops = sat_add(w->vector_flops, inner->vector_flops);
 	w->flops += inner->flops;
-	w->convolves |= inner->convolves;
-	if (inner->products > w->products) {
-		w->m = inner->m, w->n = inner->n, w->k = inner->k, w->products = inner->products;
-		w->stored_products = inner->stored_products;
-	}
+	if (inner->products > w->products)
+		w->products = inner->products, w->stored_products = inner->stored_products;
 }
 
 typedef void (*cost_fn)(const hlo_simulation *s, hlo_id i, hlo_work *w);
