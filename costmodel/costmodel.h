@@ -104,8 +104,8 @@ typedef struct device {
 	/* bytes per second in kernels without a matmul: read from and written to main memory, and read
 	   from the chip; 0: as the memory has it, and nothing */
 	int64_t vector_bytes_s[2];
-	int64_t stream_elements_s; /* .. and elements per second of these kernels beside that, or what
-	                              is computed with them, whatever is longer; 0: no bound */
+	int64_t stream_elements_s; /* .. and elements per second of these kernels beside that; 0: no
+	                              bound */
 	int64_t vector_elements_s; /* elements per second of a pass over a tensor that arranges it anew;
 	                              0: no bound */
 	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
@@ -287,7 +287,7 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a pass over so many elements takes; 0 where the profile has no bound. lone: it is
  * a kernel of one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
-/* What the elements of a kernel that streams take at least, beside their bytes. */
+/* What the elements of a kernel that streams take beside their bytes. */
 int64_t stream_elements_ns(const device *dev, int64_t elements);
 /* The same of all elements, with padding, that the kernel of a convolution reads and writes. */
 int64_t convolution_elements_ns(const device *dev, int64_t elements);
