@@ -355,8 +355,8 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
 enum { BLOCK = 1024, SERIAL_PPM = 200000, SERIAL_SEVERAL_PPM = 600000 };
 
 /* Reads and writes of a stream do not overlap, but what it computes does, with all of them: updates
- * of an optimizer and normalisations of up to 50 operations take what copies of the same arrays do
- * (`distinct.py`), chains of 128 and more what they compute. What is no result of 32 bits costs as
+ * of an optimizer and normalisations of some 15 operations take what their bytes do (`distinct.py`
+ * in tests/judged), chains of 128 and more what they compute. What is no result of 32 bits costs as
  * much as writing it to memory in 32 bits: sums, and what is converted or packed. libtpu 0.0.51 on
  * v5e, v5p and v6e: one to three operands of 16 and 32 bits, results of 1, 8, 16 and 32, in memory
  * and on the chip (`stream` in tests/judged/kernels.py). */

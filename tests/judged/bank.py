@@ -55,26 +55,29 @@ def digest_of(path):
 
 
 def called_by(instruction):
-    found = re.findall(r"(?:calls|body|to_apply|true_computation|false_computation)=%([\w.-]+)", instruction[4])
-    branches = re.search(r"branch_computations=\{([^}]*)\}", instruction[4])
+    found = re.findall(r"(?:calls|body|to_apply|true_computation|false_computation)=%([\w.-]+)", instruction[3])
+    branches = re.search(r"branch_computations=\{([^}]*)\}", instruction[3])
     return found + re.findall(r"%([\w.-]+)", branches[1] if branches else "")
+
+
+def bodies_of(text):
+    """computation (the entry is called ENTRY) -> its instructions: [(name, type, opcode, rest of the line), ..], the root last."""
+    bodies, name = {}, None
+    for line in text.splitlines():
+        if line[:1] not in (" ", "}", "") and line.rstrip().endswith("{") and "->" in line:
+            name = "ENTRY" if line.startswith("ENTRY") else re.match(r"%?([\w.-]+)", line)[1]
+            bodies[name] = []
+        elif line.startswith("}"):
+            name = None
+        elif name and (found := INSTRUCTION.match(line)):
+            bodies[name].append(found.groups())
+    return bodies
 
 
 def instructions_of(text):
     """The schedule, computation by computation: {name: [[instruction, opcode, type with layout and memory space S(n), operands,
     cycles or None, ops inside, called computations], ..]}; of fused computations only the counts of their ops."""
-    bodies, name = {}, None
-    for line in text.splitlines():
-        if line[:1] not in (" ", "}", "") and line.rstrip().endswith("{") and "->" in line:
-            name = re.match(r"(?:ENTRY )?%?([\w.-]+)", line)[1]
-            name = "ENTRY" if line.startswith("ENTRY") else name
-            bodies[name] = []
-        elif line.startswith("}"):
-            name = None
-        elif name:
-            found = INSTRUCTION.match(line)
-            if found:
-                bodies[name].append((*found.groups(), line))
+    bodies = bodies_of(text)
     scheduled, reached = set(), ["ENTRY"]
     while reached:
         scheduled.add(reached.pop())
@@ -86,8 +89,8 @@ def instructions_of(text):
         for i in body:
             what = i[2]
             if what == "convolution":
-                window = re.search(r"window=\{([^}]*)\}", i[4])
-                labels = re.search(r"dim_labels=([\w>-]+)", i[4])
+                window = re.search(r"window=\{([^}]*)\}", i[3])
+                labels = re.search(r"dim_labels=([\w>-]+)", i[3])
                 what += " %s %s %s" % (i[1].split("{")[0], window[1] if window else "", labels[1] if labels else "")
             counts[what] = counts.get(what, 0) + 1
         inside[name] = counts
@@ -96,9 +99,9 @@ def instructions_of(text):
             continue
         out[name] = []
         for i in body:
-            cycles = re.search(r'estimated_cycles":"(\d+)"', i[4])
+            cycles = re.search(r'estimated_cycles":"(\d+)"', i[3])
             called = called_by(i)
-            trips = re.search(r'known_trip_count":\{"n":"(\d+)"', i[4])
+            trips = re.search(r'known_trip_count":\{"n":"(\d+)"', i[3])
             out[name].append([i[0], i[2], i[1], re.findall(r"%([\w.-]+)", i[3].split("), ")[0]), int(cycles[1]) if cycles else None,
                               inside.get(called[0]) if i[2] == "fusion" and called else None, int(trips[1]) if trips else None, called if i[2] in ("while", "conditional", "call") else None])
     return out

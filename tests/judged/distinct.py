@@ -2,11 +2,11 @@
 """Distinct kernels of all that was compiled: the text of each as XLA for TPU scheduled it, XLA's cycles for it, and our own time.
 
     distinct.py                 how many there are, and how far off we are, by device, kind and family
-    distinct.py --add DIR       adds those of the scheduled texts that mint.py --keep, bank.py --keep and minted.py left in DIR
+    distinct.py --add DIR       adds those of the scheduled texts that mint.py --keep, bank.py --keep and compile_many.py left in DIR
 
 A kernel is an instruction that has the compiler's estimate, with types, layouts and memory spaces of its operands and result, and all that is fused into it. Two are one where
-these are the same but for names. Ours is `shardwright simulate` of a program of these kernels without the estimates: it has to price them by the device's profile alone. Nothing
-is fitted to these rows.
+these are the same but for names. Ours is `shardwright simulate` of a program of these kernels without the estimates: it has to price them by the device's profile alone.
+docs/judged.md says what of the model was read from these rows.
 """
 import argparse
 import functools
@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import bank  # noqa: E402
 import cases  # noqa: E402
-import minted  # noqa: E402
+import compile_many  # noqa: E402
 
 KERNELS = os.path.join(HERE, "kernels.json.zst")
 ESTIMATE = re.compile(r'"estimated_cycles":"(\d+)"')
@@ -75,14 +75,7 @@ class Text:
     """A scheduled module's computations: name -> [(name, type, opcode, rest of the line)], the root last."""
 
     def __init__(self, text):
-        self.bodies, body = {}, None
-        for line in text.splitlines():
-            if line[:1] not in (" ", "}", "") and line.rstrip().endswith("{") and "->" in line:
-                body = self.bodies.setdefault(re.match(r"(?:ENTRY )?%?([\w.-]+)", line)[1], [])
-            elif line.startswith("}"):
-                body = None
-            elif body is not None and (found := bank.INSTRUCTION.match(re.sub(r"/\*.*?\*/", "", line))):
-                body.append(found.groups())
+        self.bodies = bank.bodies_of(re.sub(r"/\*.*?\*/", "", text))
 
     def written(self, name, named, out):
         """Appends the computation, those that it calls first, by names in order of their first use."""
@@ -178,7 +171,7 @@ def add(text, device, family, kernels):
 
 
 def add_folder(folder, kernels):
-    family_of = {**minted.programs(), **{c.program: c.family for c in cases.CASES}}
+    family_of = {**compile_many.programs(), **{c.program: c.family for c in cases.CASES}}
     for path in sorted(glob.glob(os.path.join(folder, "*.hlo.zst"))):
         with open(path[:-len(".hlo.zst")] + ".json") as f:
             kept = json.load(f)

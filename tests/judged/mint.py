@@ -80,21 +80,27 @@ def cost_of_kept(case, key, answers, folder):
     return ours_of(cases.cost_of(case, path, "annotate" if way == "same" else way))
 
 
-def judge(module, key, case, options):
-    """Compiled in a process of its own, which is ended after so many seconds."""
-    hlo = module + ".hlo"
+def compile_module(module, case, options):
+    """In a process of its own, which is ended after so many seconds: (figures of xla_oracle.py or None, {"compile_s", perhaps what went wrong}); the schedule is in MODULE.hlo."""
     start = time.monotonic()
-    env = dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
-    tools = [sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, case.mesh]
+    command = [sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, case.mesh, "compile", "tpu", case.topology, module, "--hlo", module + ".hlo"]
     try:
-        done = subprocess.run([*tools, "compile", "tpu", case.topology, module, "--hlo", hlo], capture_output=True, text=True, timeout=options.seconds, env=env)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds, env=dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1"))
     except subprocess.TimeoutExpired:
-        return {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
+        return None, {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
     row = {"compile_s": round(time.monotonic() - start, 1)}
     if done.returncode:
         said = done.stderr.strip().split("\n")[-1]  # the exception, without the files that it came through
-        return {**row, "out_of_memory" if NO_MEMORY.search(done.stderr) else "error": said[-400:]}
-    figures = json.loads(done.stdout)
+        return None, {**row, "out_of_memory" if NO_MEMORY.search(done.stderr) else "error": said[-400:]}
+    return json.loads(done.stdout), row
+
+
+def judge(module, key, case, options):
+    hlo = module + ".hlo"
+    tools = [sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, case.mesh]
+    figures, row = compile_module(module, case, options)
+    if not figures:
+        return row
     row["memory"] = {k: figures[k] for k in ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")}
     row["xla"] = json.loads(subprocess.run([*tools, "walk", case.topology, hlo], capture_output=True, text=True, check=True).stdout)
     listed = subprocess.run([sys.executable, os.path.join(options.tools, "xla_timeline.py"), case.topology, hlo], capture_output=True, text=True, check=True)
@@ -165,6 +171,8 @@ def mint(case, figures, answers, options):
                 if old and plan == "search":
                     print("%s is another answer by now" % key, flush=True)
                     old["ours"] = cost_of_kept(case, key, answers, folder) or old["ours"]
+                elif old:  # the same plan, written in another way by now
+                    old["ours"] = ours_of(cost)
                 continue
             figures[key] = {"family": case.family, "module": digest, "ours": ours_of(cost), **judge(module, key, case, options)}
             if plan == "search":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scheduled texts of many programs x plans x TPUs, for distinct.py: plans drawn at random, plans of the search, hand-written ones.
 
-    minted.py DIR [--minutes 60] [--jobs 2] [--seconds 150] [--programs GLOB] [--fastest 60] [--tools DIR]
+    compile_many.py DIR [--minutes 60] [--jobs 2] [--seconds 150] [--programs GLOB] [--fastest 60] [--tools DIR]
 
 Round by round every program of tests/judged/programs and the corpus gets a plan on the next target; what an earlier round took longer than --seconds for is left out. A
 text that is in DIR is left alone, so that it can be stopped and started again. Needs jax, libtpu and the two scripts in --tools.
@@ -31,6 +31,7 @@ TARGETS = [(mesh, *target) for mesh, target in (("data=4,model=4", cases.V5E), (
                                                 ("data=4,model=2", cases.V6E), ("data=4,model=2", cases.V5P), ("data=16", cases.V5E), ("data=8", cases.V6E), ("data=8", cases.V5P))]
 PLANS = ("random", "hand-written", "random", "search")  # of a round, in turn
 ROUNDS = 36
+LONG = ("llama_8b", "transformer_32")  # XLA takes many minutes for them
 
 
 def programs():
@@ -38,7 +39,7 @@ def programs():
     families = {c.program: c.family for c in cases.CASES}
     paths = glob.glob(os.path.join(HERE, "programs", "*.mlir.zst")) + glob.glob(os.path.join(cases.ROOT, "tests", "corpus", "*.mlir.zst"))
     names = sorted(os.path.basename(p)[:-len(".mlir.zst")] for p in paths)
-    names = [n for n in names if not n.endswith("_tiny") and n not in ("llama_8b", "transformer_32", "shard_map_step", "flax_step", "optax_step", "accumulate")]
+    names = [n for n in names if not n.endswith("_tiny") and n not in LONG]
     return {n: families.get(n, families.get(n.replace("_short", ""), n.replace("_short", ""))) for n in names}
 
 
@@ -57,10 +58,9 @@ def random_plan(program, mesh, seed):
     return plan.document()
 
 
-def plan_of(name, kind, seed, target, path):
-    """Writes the document; False where there is none."""
-    mesh, device, _ = target
-    case = cases.Case("", name, mesh, device, "")
+def plan_of(case, kind, seed, path):
+    """Writes the document; False where there is none that fits."""
+    name, mesh, device = case.program, case.mesh, case.device
     sizes = {axis: int(size) for axis, size in (a.split("=") for a in mesh.split(","))}
     text = cases.corpus(case)
     if kind == "search":
@@ -90,29 +90,24 @@ def compile_one(name, kind, seed, target, options):
     if os.path.exists(kept + ".json"):
         with open(kept + ".json") as f:
             return key, "there", json.load(f)["compile_s"]
-    row, start = {"key": key, "mesh": mesh, "device": device, "topology": topology, "compile_s": 0}, time.monotonic()
+    row = {"key": key, "mesh": mesh, "device": device, "topology": topology, "compile_s": 0}
+    case = cases.Case("", name, mesh, device, topology)
     with tempfile.TemporaryDirectory() as folder:
         strategy, module = os.path.join(folder, "s.json"), os.path.join(folder, "m.mlir")
         try:
-            if not plan_of(name, kind, seed, target, strategy):
-                row["error"] = "no plan, or it does not fit"
+            if plan_of(case, kind, seed, strategy):
+                cases.run("apply", cases.corpus(case), "--strategy", strategy, "--apply", "exact", "-o", module)
+                row.update(mint.compile_module(module, case, options)[1])
             else:
-                cases.run("apply", cases.corpus(cases.Case("", name, mesh, device, "")), "--strategy", strategy, "--apply", "exact", "-o", module)
-                start = time.monotonic()
-                tools = [sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, mesh, "compile", "tpu", topology, module, "--hlo", module + ".hlo"]
-                done = subprocess.run(tools, capture_output=True, text=True, timeout=options.seconds, env=dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1"))
-                if done.returncode:
-                    row["error"] = done.stderr.strip().split("\n")[-1][-200:]
-                else:
-                    subprocess.run(["zstd", "-qf", module + ".hlo", "-o", kept + ".hlo.zst"], check=True)
+                row["error"] = "no plan, or it does not fit"
         except RuntimeError as refused:
             row["error"] = str(refused)[-200:]
-        except subprocess.TimeoutExpired:
-            row["error"] = "no answer after %d s" % options.seconds
-        row["compile_s"] = round(time.monotonic() - start, 1)
+        said = row.get("error", row.get("out_of_memory", "kept"))
+        if said == "kept":
+            subprocess.run(["zstd", "-qf", module + ".hlo", "-o", kept + ".hlo.zst"], check=True)
     with open(kept + ".json", "w") as f:
         json.dump(row, f)
-    return key, row.get("error", "kept"), row["compile_s"]
+    return key, said, row["compile_s"]
 
 
 def main():
