@@ -108,6 +108,10 @@ typedef struct device {
 	                              bound */
 	int64_t vector_elements_s; /* elements per second of a pass over a tensor that arranges it anew;
 	                              0: no bound */
+	/* elements per second of the larger operand of a contraction that the matmul unit takes in, of
+	   one product and of a batch of them; 0: as fast as it multiplies a single row */
+	int64_t matmul_operand_s[2];
+	int64_t matmul_operand_waits; /* 1: not while it is read from memory */
 	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
 	                            no fewer summands than columns; 0: hidden behind the rest */
 	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
@@ -261,6 +265,9 @@ bool op_cost_known(op_kind k);
  * below, plus the launch of one kernel. Free work without traffic takes no time. ns >= 0; monotone
  * in every argument. */
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
+/* Time of a product of so few rows that it is that in which the matmul unit takes in the larger
+ * operand; 0 of others. */
+int64_t matmul_operand_ns(const device *dev, const op_work *w);
 int64_t matmul_time_ns(
 	const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
 /* Of a product of so many operations that takes ns when it is multiplied in so many pieces, two at
@@ -317,6 +324,7 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
+	int64_t operand_ns;  /* part of matmul_ns: as matmul_operand_ns() */
 	int64_t bytes;       /* of memory traffic, each value once */
 	int64_t near_bytes;  /* streams: read from the chip */
 	int64_t elements_ns; /* streams: of the elements of its largest tensor, beside their bytes */

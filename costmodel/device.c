@@ -468,7 +468,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_bytes_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "matmul_rows_s", "cycles_s", "reorder_elements_s",
+		"channel_taps_s", "matmul_operand_s", "matmul_operand_waits", "matmul_rows_s", "cycles_s", "reorder_elements_s",
 		"transposed_elements_s", "strided_rate_ppm", "gather_window_bytes", "memory_tile",
 		"matmul_efficiency", "convolution_efficiency", "memory_efficiency", "asynchronous",
 		"windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
@@ -488,6 +488,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"near_launch_ns", offsetof(device, near_launch_ns), 0, 1000000000, true},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},
 		{"channel_taps_s", offsetof(device, channel_taps_s), 1, INT64_MAX, true},
+		{"matmul_operand_waits", offsetof(device, matmul_operand_waits), 0, 1, true},
 		{"matmul_rows_s", offsetof(device, matmul_rows_s), 1, INT64_MAX, true},
 		{"stream_elements_s", offsetof(device, stream_elements_s), 1, INT64_MAX, true},
 		{"vector_elements_s", offsetof(device, vector_elements_s), 1, INT64_MAX, true},
@@ -533,6 +534,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	if (!out->matmul_results_on_chip_s[0])
 		memcpy(out->matmul_results_on_chip_s, out->matmul_results_s, sizeof out->matmul_results_s);
 	TRY(read_integers(r, o, "vector_bytes_s", 2, 2, true, out->vector_bytes_s, &n));
+	TRY(read_integers(r, o, "matmul_operand_s", 2, 2, true, out->matmul_operand_s, &n));
 	for (uint32_t i = 0; i < 3; i++)
 		if (tile[i] > 65536 || (i < 2 && stored[i] > 65536) || out->matmul_passes[i] > 1000)
 			return bad(r, "matmul_tile, memory_tile and matmul_passes: expected small integers");

@@ -185,9 +185,22 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 	return time_of(MAX(tile_flops, flops), matmul_peak(dev, e), curve_at(efficiency, flops));
 }
 
+/* libtpu 0.0.51, products of 1 to 32 rows and 2048 to 16384 columns, alone and in a batch, with
+ * operands on the chip and in memory (`few` in tests/judged/kernels.py). Of more rows the smaller
+ * operand is taken in, while the larger one passes by. */
+int64_t matmul_operand_ns(const device *dev, const op_work *w)
+{
+	int64_t rate = dev->matmul_operand_s[w->batch > 1];
+	if (!rate || w->matmul_flops <= 0 || w->m <= 0 || w->dims.is_convolution)
+		return 0;
+	int64_t elements = sat_mul(sat_mul(MAX(w->batch, 1), MAX(w->m, w->n)), w->k),
+			ns = time_of(elements, rate, PPM);
+	return ns > one_matmul_ns(dev, w) ? sat_mul(ns, MAX(w->blocks, 1)) : 0;
+}
+
 int64_t matmul_time_ns(const device *dev, const op_work *w)
 {
-	return sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1));
+	return MAX(sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1)), matmul_operand_ns(dev, w));
 }
 
 int64_t matmul_pieces_ns(const device *dev, int64_t ns, int64_t flops, int64_t pieces)
@@ -267,14 +280,22 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 	return sat_add(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->reorder_elements_s, PPM));
 }
 
+/* Rows of eight bits lie four to a word: a tile has no fewer. */
+static int64_t least_tile_rows(const struct op_rows *r)
+{
+	return elem_bits((enum elem)r->elem) == 8 ? 4 : 1;
+}
+
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r)
 {
-	if (dev->target != TARGET_TPU || r->row <= 0 || dev->tile_minor <= 1 ||
-		r->row % dev->tile_minor == 0 || r->elements / r->row < dev->tile_minor)
+	bool fills = dev->tile_minor > 1 && r->row % dev->tile_minor == 0 &&
+		(!r->rows || r->rows >= least_tile_rows(r));
+	if (dev->target != TARGET_TPU || r->row <= 0 || dev->tile_minor <= 1 || fills ||
+		r->elements / r->row < dev->tile_minor)
 		return 0;
 	int64_t elements = sat_mul(r->elements / r->row, padded(r->row, dev->tile_minor));
 	if (r->rows) { /* a tile of the next power of two rows */
-		int64_t rows = 1;
+		int64_t rows = least_tile_rows(r);
 		while (rows < r->rows && rows < dev->tile_second)
 			rows *= 2;
 		elements = sat_mul(elements / r->rows, padded(r->rows, rows));
@@ -351,7 +372,8 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
  * and worked on again for every block of the other, strided, and only half of the contraction runs
  * meanwhile. With work on one side, where the other operand is too large to be on the chip by then,
  * what is worked on is read for every block of the other one, and nothing runs meanwhile: libtpu
- * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). */
+ * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). An operand
+ * that the unit takes in is not read meanwhile. */
 enum { BLOCK = 1024, SERIAL_PPM = 200000, SERIAL_SEVERAL_PPM = 600000 };
 
 /* Reads and writes of a stream do not overlap, but what it computes does, with all of them: updates
@@ -374,12 +396,11 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (k->streams && dev->vector_bytes_s[0])
 		return stream_ns(dev, k);
 	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes),
-			t = MAX(compute, memory);
+			t = MAX(compute, memory), serial = dev->matmul_operand_waits ? MIN(k->operand_ns, memory) : 0;
 	if (dev->target != TARGET_TPU || !k->fused)
-		return t;
-	t = sat_add(t,
-		(int64_t)((__int128)MIN(compute, memory) * (k->several ? SERIAL_SEVERAL_PPM : SERIAL_PPM) /
-			PPM));
+		return sat_add(t, serial);
+	int64_t ppm = k->several ? SERIAL_SEVERAL_PPM : SERIAL_PPM;
+	t = sat_add(t, MAX(serial, (int64_t)((__int128)MIN(compute, memory) * ppm / PPM)));
 	for (int i = 0; i < 2; i++)
 		if (k->again >> i & 1)
 			t = sat_add(t,

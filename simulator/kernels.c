@@ -316,6 +316,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
 		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, w->matmul_ns));
+		k->around.operand_ns = sat_add(k->around.operand_ns, sat_mul(n, w->operand_ns));
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);

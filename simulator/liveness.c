@@ -67,7 +67,7 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t fr
 static bool may_reuse(const simulator *s, const lop *o, lop_id id)
 {
 	switch (s->ops[id].class) {
-	case CLASS_ELEMENTWISE:
+	case CLASS_ELEMENTWISE: return s->dev.target != TARGET_TPU;
 	case CLASS_UPDATE: return true;
 	case CLASS_COLLECTIVE: return o->coll == COLL_ALL_REDUCE;
 	case CLASS_OTHER: return s->ops[id].work != UINT32_MAX && work_at(s, &s->ops[id])->in_place;
@@ -83,7 +83,7 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 	if (!may_reuse(s, o, member) || take_place(s, l, o, own, o->n_operands, root, bytes))
 		return;
 	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
-		if (s->ops[m].class == CLASS_ELEMENTWISE &&
+		if (s->ops[m].class == CLASS_ELEMENTWISE && s->dev.target != TARGET_TPU &&
 			take_place(
 				s, l, &l->ops.p[m], 0, m == member ? own : l->ops.p[m].n_operands, root, bytes))
 			return;

@@ -148,6 +148,13 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("experts that choose", "chosen_experts", "data=4,model=4", V5E),
     ("delta rule", "deltas", "data=4,model=4", V5E),
     ("standardised weights", "standardised", "data=4,model=4", V5E),
+    ("differential attention", "differential", "data=4,model=4", V5E),
+    ("matrix memories", "memories", "data=4,model=4", V5E),
+    ("object slots", "slots", "data=4,model=4", V5E),
+    ("histories of items", "interests", "data=4,model=4", V5E),
+    ("residuals of equations", "residuals", "data=4,model=4", V5E),
+    ("several next words", "ahead", "data=4,model=4", V5E),
+    ("eight-bit serving", "served", "data=4,model=4", V5E),
 )]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scheduled texts of many programs x plans x TPUs, for distinct.py: plans drawn at random, plans of the search, hand-written ones.
 
-    compile_many.py DIR [--minutes 60] [--jobs 2] [--seconds 150] [--programs GLOB] [--fastest 60] [--tools DIR]
+    compile_many.py DIR [--minutes 60] [--jobs 2] [--seconds 150] [--programs GLOB] [--fastest 60] [--round 0] [--tools DIR]
 
 Round by round every program of tests/judged/programs and the corpus gets a plan on the next target; what an earlier round took longer than --seconds for is left out. A
 text that is in DIR is left alone, so that it can be stopped and started again. Needs jax, libtpu and the two scripts in --tools.
@@ -97,7 +97,8 @@ def compile_one(name, kind, seed, target, options):
         try:
             if plan_of(case, kind, seed, strategy):
                 cases.run("apply", cases.corpus(case), "--strategy", strategy, "--apply", "exact", "-o", module)
-                row.update(mint.compile_module(module, case, options)[1])
+                figures, done = mint.compile_module(module, case, options)
+                row.update(done, temp_bytes=figures["temp_bytes"] if figures else None)
             else:
                 row["error"] = "no plan, or it does not fit"
         except RuntimeError as refused:
@@ -118,6 +119,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=150, help="for one compile")
     parser.add_argument("--programs", default="*")
     parser.add_argument("--fastest", type=float, default=60, help="programs alone of which a judged compile took no longer, in seconds; of those that were never judged a minute is expected")
+    parser.add_argument("--round", type=int, default=0, help="the first one: a folder that starts at a later round gets other plans than the bank's")
     parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
@@ -139,7 +141,7 @@ def main():
             print("%-70s %6.1f s  %s" % (key, seconds, said), flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(work, [(turn, i, name) for turn in range(ROUNDS) for i, name in enumerate(names)]))
+        list(pool.map(work, [(turn, i, name) for turn in range(options.round, ROUNDS) for i, name in enumerate(names)]))
 
 
 if __name__ == "__main__":

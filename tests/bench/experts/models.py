@@ -84,6 +84,13 @@ TENSOR = {
     "chosen_experts": {"experts": {r"'experts'\]\['(up|down)'\]$": -3},
                        "experts_attention": {r"'[qkv]'\]$": -2, r"'attention'\]\['out'\]$": -3, r"'experts'\]\['(up|down)'\]$": -3}},
     "deltas": {"megatron": {r"'([qkv]|open|beta)'\]$": -1, r"'out'\]$": -2, r"'(gate|up)'\]$": -1, r"'down'\]$": -2}},
+    "differential": {"megatron": {r"'[qk]'\]$": -3, r"'v'\]$": -2, r"'attention'\]\['out'\]$": -3, r"'(gate|up)'\]$": -1, r"'down'\]$": -2}},
+    "memories": {"megatron": {r"'([qkv]|open|keep|gate)'\]$": -1, r"'down'\]$": -2}},
+    "slots": {"channels": {r"'(down|up)'\]\[\d\]$": -1}},
+    "interests": {"tables_rows": {r"^(params|opt).*'(items|fields)'": 0}, "tables_width": {r"^(params|opt).*'(items|fields)'": 1}},
+    "residuals": {"megatron": {r"\[[024]\]\['[wb]'\]$": -1, r"\[[135]\]\['w'\]$": -2}},
+    "ahead": {"megatron": PLAIN},
+    "served": {"megatron": {r"'([qkv]|gate|up)'\]\['(w|scale)'\]$": -1, r"'(out|down)'\]\['w'\]$": -2, r"^caches\[\d\]\[[02]\]$": -2, r"^caches\[\d\]\[[13]\]$": -1}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -103,6 +110,7 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "beams": {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "head": {r"'head'\]$": -1}},
              "gated": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
              "tied": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}}, "deltas": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "chosen_experts": WORDS,
+             "differential": WORDS, "memories": WORDS, "ahead": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "served": {"head": {r"'head'\]\['(w|scale)'\]$": -1}},
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
@@ -112,7 +120,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
            "policy": {"games": {r"^batch": 1}}, "actor_critic": {"games": {r"^batch": 1}}, "squeezed": IMAGES, "transcribed": {"samples": {r"^batch\['samples'\]": 1}},
            "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
-           "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
+           "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "differential": SEQUENCE, "ahead": SEQUENCE, "slots": {"rows": {r"^batch\['pictures'\]": 1}}, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
