@@ -396,7 +396,8 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (k->streams && dev->vector_bytes_s[0])
 		return stream_ns(dev, k);
 	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes),
-			t = MAX(compute, memory), serial = dev->matmul_operand_waits ? MIN(k->operand_ns, memory) : 0;
+			t = MAX(compute, memory),
+			serial = dev->matmul_operand_waits ? MIN(k->operand_ns, memory) : 0;
 	if (dev->target != TARGET_TPU || !k->fused)
 		return sat_add(t, serial);
 	int64_t ppm = k->several ? SERIAL_SEVERAL_PPM : SERIAL_PPM;

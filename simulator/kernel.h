@@ -46,6 +46,8 @@ typedef struct kernel {
 
 /* kernels.c: n times so many bytes of memory traffic. */
 void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes);
+/* .. and n elements of what the op makes, as they lie where it has windows in whole tiles. */
+int64_t in_whole_tiles(const sim_op *o, int64_t n);
 
 /* arrange.c: what members and operands cost besides, n times: copies into another order of dims,
  * pieces of windowed einsums. */
@@ -63,6 +65,10 @@ void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 void kernel_add_scattered_features(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
+
+/* fills.c: elements of a value that the kernel fills with one number; 0 where it does something
+ * else, or nothing has to be filled. */
+int64_t kernel_filled_elements(const simulator *s, const lowered *l, const kernel *k);
 
 /* borders.c: time of what a loop runs on copies of, in front of it or behind it; and of what its
  * places trade at the end of a turn. open, end: the loop's begin and end. */

@@ -28,7 +28,7 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 }
 
 /* Work on what lies as windows of several dims do takes whole tiles. */
-static int64_t in_whole_tiles(const sim_op *o, int64_t n)
+int64_t in_whole_tiles(const sim_op *o, int64_t n)
 {
 	return o->windows_work ? (int64_t)((__int128)n * o->windows_work / 1024) : n;
 }
@@ -525,27 +525,6 @@ static bool is_stream(const simulator *s, const kernel *k)
 			(so->class == CLASS_OTHER && so->work != UINT32_MAX && work_at(s, so)->streams));
 }
 
-/* Elements of a value that a kernel fills with one number. A scatter of single rows does that
- * itself, where it adds to them; what a loop writes all of is not filled before. */
-static int64_t filled_elements(const simulator *s, const lowered *l, const kernel *k)
-{
-	const sim_op *so = &s->ops[k->root];
-	const lop *o = &l->ops.p[k->root];
-	if (s->dev.target != TARGET_TPU || k->members != 1 || k->n_reads > 1 ||
-		(k->n_reads && !is_little(k->read[0].elements, k->written)) || o->n_results != 1 ||
-		so->work == UINT32_MAX || so->class != CLASS_ELEMENTWISE || !work_at(s, so)->fills)
-		return 0;
-	const sim_val *v = &s->vals[o->results];
-	lop_id reader = MIN(v->external_min, MIN(v->copied_min, v->group_min));
-	if (reader == ID_NONE)
-		return k->written;
-	if (l->ops.p[reader].kind == LOP_REGION)
-		return 0;
-	if (s->ops[reader].class != CLASS_OTHER)
-		return k->written;
-	return s->ops[reader].windows_work ? in_whole_tiles(&s->ops[reader], k->written) : 0;
-}
-
 /* What is left of a kernel that shares its largest operand with the one that makes it, or with
  * another one that reads it. Beside a product what is on the chip is read for nothing. */
 static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
@@ -595,7 +574,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
-	int64_t filled = filled_elements(s, l, &k);
+	int64_t filled = kernel_filled_elements(s, l, &k);
 	if (filled) {
 		int bits = stored_bits(s, l, l->ops.p[root].results);
 		k.around.vector_ns = fill_time_ns(&s->dev, sat_mul(filled, bits) / 8, bits);

@@ -306,8 +306,8 @@ static void note_windows(const simulator *s, const struct op_rows *r, work_entry
 	int64_t elements = r->rows || (r->row > 1 && !e->in_place) ? r->elements : 0,
 			bytes = sat_mul(elements, MAX(elem_bits((enum elem)r->elem), 8)) / 8,
 			work = padded_rows_elements(&s->dev, r);
-	if (elements <= 0 || work == elements)
-		return;
+	if (elements <= 0 || work == elements || (e->in_place && r->row % s->dev.tile_minor == 0))
+		return; /* what fills the lanes is written where it lies, or copied there and back */
 	int64_t stored = MAX(padded_rows_bytes(&s->dev, r), bytes);
 	e->windows_work = (uint32_t)(1024 * (__int128)work / elements);
 	e->windows_stored = (uint32_t)(1024 * (__int128)stored / bytes);

@@ -44,6 +44,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->writers);
 	vec_release(&s->windows);
 	vec_release(&s->matrices);
+	vec_release(&s->loops);
 	vec_release(&s->candidates);
 	vec_release(&s->arg_reads);
 	vec_release(&s->kept);
@@ -282,6 +283,7 @@ static void classify(simulator *s, const lowered *l)
 	lop_id region = ID_NONE, open[MAX_NESTING + 2];
 	uint32_t depth = 0, segments[MAX_NESTING + 2], segment = 0, next_segment = 1;
 	s->regions = false;
+	s->loops.n = 0;
 	s->windows.n = 0;
 	begin_values(s, l);
 	for (lop_id i = 0; i < l->ops.n; i++) {
@@ -312,6 +314,8 @@ static void classify(simulator *s, const lowered *l)
 		} else if (o->kind == LOP_REGION) {
 			assert(depth < COUNT_OF(open));
 			s->regions = true;
+			if (form_of(l, o) == FORM_LOOP)
+				vec_push(&s->loops, i);
 			segments[depth] = segment;
 			open[depth++] = region = i;
 			segment = next_segment++;

@@ -378,6 +378,7 @@ struct simulator {
 	VEC(padded_matrix) matrices;
 	VEC(lop_id) windows;   /* contractions and scatters of sums: what could be a windowed einsum */
 	bool regions;          /* there are some that time and memory see */
+	VEC(lop_id) loops;     /* where they begin */
 	uint32_t open_regions; /* around the op that is fused now */
 	lop_id border;      /* of a region, the last one in front of the kernel that is measured now */
 	VEC(lop_id) stores; /* liveness: ops with temporaries among their results */

@@ -41,6 +41,10 @@ Compiles small functions for one chip of each topology and prints the compiler's
     sorts     a sort of one array and top_ks, of so many rows and elements: us of copies, positions and slices around the sort, which has no estimate
     rows of   a product of 262144 rows and 256 columns by its summands: us
     loop      a sum of products that a loop carries: us of an iteration, S1 where the sum stays on the chip
+    few       products of so many queries with keys and values of 2,048 places of 8 texts and 8 heads on the chip, of 32 texts in main memory, and of so many rows with
+              weights on the chip: us
+    caches    a word written into caches of 8 bits with so many heads, and into their scales: us of copies
+    stacked   what loops write turn by turn: how many of the zeros that they begin with are filled, of a loop forwards, of one backwards, and of two alike
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
 Needs jax and libtpu; minutes for each topology, most of them for the convolutions.
@@ -360,6 +364,32 @@ def eight(summed, to):
 EIGHT = {"its maximum": lambda y: jnp.max(jnp.abs(y)), "the maximum of its rows": lambda y: jnp.max(jnp.abs(y), 1), "the sum of its columns": lambda y: jnp.sum(y.astype(F32), 0), "itself": lambda y: y}
 
 
+def few(equation, near):
+    def multiplied(a, b):
+        a = apart(jnp.tanh(a))
+        made = apart(jnp.einsum(equation, a, apart(jnp.tanh(b)) if near else b))
+        return apart(made * 2 + 1)
+    return multiplied
+
+
+def cached(cache, word, at):
+    cache = cache.at[jnp.arange(at.shape[0]), at].set(word.astype(cache.dtype))
+    return cache, jnp.max(cache.astype(BF16), axis=1)
+
+
+def stacked(backwards, loops):
+    def run(x, w):
+        def turn(x, _):
+            x = jnp.tanh(x @ w)
+            return x, x * 2
+        out = []
+        for i in range(loops):
+            x, made = jax.lax.scan(turn, x + i, None, length=16, reverse=backwards)
+            out.append(made)
+        return out
+    return run
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
@@ -430,6 +460,19 @@ def main(topologies_wanted):
             found = chip.kernels(layers, ((rows, width), BF16), *[((width, inner), BF16), ((inner, width), BF16)] * 2)
             at_peak = 2e6 * rows * width * inner / PEAK[chip.name]
             chip.say("split", "%d x %d x %d, %.1f us at the peak rate:" % (rows, width, inner, at_peak), ", ".join("%.1f" % t for line, t in found if "kOutput" in line))
+        for equation, name in (("bgrk,btgk->bgrt", "scores"), ("bgrt,btgk->bgrk", "values")):
+            for texts, queries, near in ((8, 4, True), (8, 8, True), (8, 32, True), (32, 4, False)):
+                few_ones = (texts, 8, queries, 128 if name == "scores" else 2048)
+                chip.say("few", name, "%d queries," % queries, "on the chip:" if near else "in memory:", chip.listed(few(equation, near), (few_ones, BF16), ((texts, 2048, 8, 128), BF16)))
+        for rows in (4, 8, 32, 64):
+            chip.say("few", "%d rows:" % rows, chip.listed(few("bk,kn->bn", True), ((rows, 4096), BF16), ((4096, 4096), BF16)))
+        for heads, dtype in ((2, jnp.int8), (3, jnp.int8), (4, jnp.int8), (2, BF16)):
+            chip.say("caches", dtype.__name__, "%d heads:" % heads, chip.listed(cached, ((32, 2048, heads, 128), dtype), ((32, heads, 128), BF16), ((32,), jnp.int32), donated=(0,)))
+        for heads in (2, 8, 64):
+            chip.say("caches", "scales of %d heads:" % heads, chip.listed(cached, ((32, 2048, heads), F32), ((32, heads), F32), ((32,), jnp.int32), donated=(0,)))
+        for backwards, loops in ((False, 1), (True, 1), (False, 2)):
+            text = chip.text(stacked(backwards, loops), ((256, 1024), BF16), ((1024, 1024), BF16))
+            chip.say("stacked", "%d loops" % loops, "backwards:" if backwards else "forwards:", "%d filled" % len(re.findall(r" = bf16\[16,256,1024\]\S* broadcast\(", text)))
         for name, function in BEHIND.items():
             chip.say("behind", name, chip.worked(function, ((16384, 4096), BF16), *[((4096, 4096), BF16)] * 3))
         for to in (jnp.float8_e4m3fn, jnp.int8):

@@ -98,6 +98,22 @@ START_TEST(test_reuse)
 }
 END_TEST
 
+/* On TPU a kernel's results are beside what it reads of as many bytes; sums over devices still take
+ * its place. Sums over devices are in main memory. */
+START_TEST(test_no_reuse_on_tpu)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	type_id t = square(&f);
+	lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a),
+			sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t),
+			y = fix_op(&f, OP_TANH, t, 1, sum), z = fix_collective(&f, COLL_ALL_REDUCE, "x", y, t);
+	fix_return(&f, 1, fix_dot(&f, z, a));
+	ck_assert_int_eq(fix_simulate(&f).temporary_bytes, 2 * B); /* sum and y */
+	fix_release(&f);
+}
+END_TEST
+
 START_TEST(test_donation)
 {
 	fix f;
@@ -316,7 +332,7 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_chain, test_saved_activations, test_memory_on_the_chip, test_reuse,
-		test_donation, test_loops, test_stacked_updates, test_peak_list, test_renumbering,
-		test_longer_ranges, test_zero_grid};
+		test_no_reuse_on_tpu, test_donation, test_loops, test_stacked_updates, test_peak_list,
+		test_renumbering, test_longer_ranges, test_zero_grid};
 	return run_tests(tests, COUNT_OF(tests), "liveness");
 }

@@ -263,10 +263,66 @@ START_TEST(test_padding)
 		.batch = 1,
 		.matmul_flops = 2ll * 4096 * 4096,
 		.elem = ELEM_BF16};
+	dev.matmul_operand_s[0] = 0;
 	ck_assert_int_eq(matmul_time_ns(&dev, &full), ceil_div(2ll * 4096 * 4096 * 4096, 197000));
 	ck_assert_int_eq(matmul_time_ns(&dev, &thin), ceil_div(2ll * 4096 * 4096 * 128, 197000));
 	ck_assert_int_eq(matmul_time_ns(&dev, &row), ceil_div(2ll * 8 * 4096 * 4096, 197000));
 	ck_assert_int_eq(matmul_time_ns(&dev, &column), matmul_time_ns(&dev, &row));
+}
+END_TEST
+
+/* Of few rows the larger operand is taken in, of many the smaller one while the rows pass by. */
+START_TEST(test_operand_of_few_rows)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	dev.matmul_efficiency.n = 0;
+	op_work few = {.m = 8,
+		.n = 14336,
+		.k = 4096,
+		.batch = 1,
+		.matmul_flops = 2ll * 8 * 14336 * 4096,
+		.elem = ELEM_BF16};
+	int64_t ns = ceil_div(14336ll * 4096 * 1000, dev.matmul_operand_s[0] / 1000000);
+	ck_assert_int_eq(matmul_operand_ns(&dev, &few), ns);
+	ck_assert_int_eq(matmul_time_ns(&dev, &few), ns);
+	ck_assert_int_le(llabs(ns - 23100), 2500); /* libtpu 0.0.51: 23.1 us */
+	op_work batch = few;
+	batch.m = 4, batch.n = 128, batch.k = 2048, batch.batch = 64;
+	batch.matmul_flops = 2ll * 64 * 4 * 128 * 2048;
+	ck_assert_int_eq(matmul_operand_ns(&dev, &batch),
+		ceil_div(64ll * 128 * 2048 * 1000, dev.matmul_operand_s[1] / 1000000));
+	op_work many = few;
+	many.m = 512, many.matmul_flops = 2ll * 512 * 14336 * 4096;
+	ck_assert_int_eq(matmul_operand_ns(&dev, &many), 0);
+	op_work none = few; /* of a vector: the vector unit's work */
+	none.m = 1, none.matmul_flops = 0;
+	ck_assert_int_eq(matmul_operand_ns(&dev, &none), 0);
+	few.dims.is_convolution = true;
+	ck_assert_int_eq(matmul_operand_ns(&dev, &few), 0);
+	/* it is not read from memory meanwhile, but on v6e */
+	dev.memory_bytes_s = 1000000000; /* a byte per ns */
+	dev.memory_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	contraction_kernel k = {.matmul_ns = 1000, .operand_ns = 1000, .bytes = 4000};
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 4000 + 1000);
+	k.fused = true;
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 4000 + 1000);
+	dev.matmul_operand_waits = 0;
+	ck_assert_int_eq(contraction_kernel_ns(&dev, &k), 4000 + 200);
+}
+END_TEST
+
+/* A tile of eight-bit rows has at least four of them: two are padded, four are not. */
+START_TEST(test_rows_of_eight_bits)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	struct op_rows r = {.elements = 32 * 2048 * 2 * 128, .row = 128, .rows = 2, .elem = ELEM_I8};
+	ck_assert_int_eq(padded_rows_bytes(&dev, &r), 32ll * 2048 * 4 * 128);
+	r.elem = ELEM_BF16;
+	ck_assert_int_eq(padded_rows_bytes(&dev, &r), 0);
+	r.elem = ELEM_I8, r.rows = 4, r.elements *= 2;
+	ck_assert_int_eq(padded_rows_bytes(&dev, &r), 0);
 }
 END_TEST
 
@@ -360,6 +416,7 @@ int main(void)
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
 		test_vector_elements, test_streams, test_transposed, test_tails, test_reorders,
 		test_kernel_around_a_contraction, test_efficiency_of_convolutions, test_padding,
-		test_element_types, test_h100_vector_add, test_stored_bytes};
+		test_operand_of_few_rows, test_rows_of_eight_bits, test_element_types, test_h100_vector_add,
+		test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
