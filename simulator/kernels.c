@@ -268,11 +268,11 @@ static lval_id operand_source(const simulator *s, const lowered *l, const lop *o
 }
 
 /* Time to bring in the larger operand of a product, or what that is made from, where it is too
- * large to be on the chip by then. */
+ * large to be on the chip by then. Products of few rows wait for it in any case. */
 static void add_rows_of_product(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
 {
-	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2)
+	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2 || w->operand_ns)
 		return;
 	lval_id v = operand_source(s, l, o, w->m < w->n);
 	if (s->vals[v].bytes > half_of_chip(s, k->root) && !reaches(s, l, &s->vals[v], k->root))
