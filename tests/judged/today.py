@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What the tool says today of every plan that was compiled: hand-written ones and kept answers, without a search and without a compile.
 
-    today.py [--cases GLOB] [--save FILE] [--than FILE] [--worst 10]
+    today.py [--cases GLOB] [--save FILE] [--than FILE] [--worst 10] [--write]
 
 Errors of steps and of temporaries above 64 MiB, of hand-written plans and of answers; --than FILE: beside those of an earlier --save, with the rows that moved most. Where
-mint.py --known takes a quarter of an hour (it searches), this takes a minute or two: for a change of the cost model while it is made.
+mint.py --known takes a quarter of an hour (it searches, to see which answers are still today's), this takes a minute: for a change of the cost model while it is made. --write:
+the costs go into figures.json.
 """
 import argparse
 import concurrent.futures
@@ -64,6 +65,7 @@ def main():
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--save", help="file for the costs")
     parser.add_argument("--than", help="file of an earlier --save")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--worst", type=int, default=10, help="rows to list of each kind")
     options = parser.parse_args()
     figures, answers = mint.load(), mint.load_answers()
@@ -76,6 +78,10 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda name: costs_of(chosen[name], by_case[name], answers), [n for n in by_case if n in chosen]):
             costs.update(found)
+    if options.write:
+        for key, cost in costs.items():
+            figures[key]["ours"] = cost
+        mint.save(figures)
     if options.save:
         with open(options.save, "w") as f:
             json.dump(costs, f)
