@@ -1,9 +1,9 @@
-/* Values that are filled with one number: zeros that a scatter adds to, and those that a loop writes
- * what it makes into, turn by turn.
+/* Values that are filled with one number: zeros that a scatter adds to, and those that a loop
+ * writes what it makes into, turn by turn.
  *
- * libtpu 0.0.51 leaves the latter as they are where the loop writes all of them from the first place
- * on. It fills them where the loop runs from the last place to the first, and where the zeros of
- * another loop are of the same type: equal ones are one value to it (`stacked` in
+ * libtpu 0.0.51 leaves the latter as they are where the loop writes all of them from the first
+ * place on. It fills them where the loop runs from the last place to the first, and where the zeros
+ * of another loop are of the same type: equal ones are one value to it (`stacked` in
  * tests/judged/kernels.py). */
 #include "simulator/kernel.h"
 
@@ -58,7 +58,8 @@ static bool is_splat_of(const simulator *s, const lowered *l, lval_id v, const l
 }
 
 /* Does the loop begin with such a value, and is one written backwards? */
-static bool takes(const simulator *s, const lowered *l, lop_id loop, const lval *like, bool *backwards)
+static bool takes(
+	const simulator *s, const lowered *l, lop_id loop, const lval *like, bool *backwards)
 {
 	const lop *o = &l->ops.p[loop];
 	bool found = false;
