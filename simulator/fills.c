@@ -9,9 +9,9 @@
 
 enum { LONGEST_INDEX = 8 };
 
-static uint16_t kind_of(const lowered *l, node_id node)
+static uint16_t kind_of(const lowered *l, node_id id)
 {
-	return node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[node].op_kind;
+	return id == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[id].op_kind;
 }
 
 /* Is an index worked out by a subtraction, as that of a loop which runs backwards? */
