@@ -51,10 +51,10 @@ static bool is_written_backwards(const simulator *s, const lowered *l, lop_id lo
 
 static bool is_splat_of(const simulator *s, const lowered *l, lval_id v, const lval *like)
 {
-	const sim_op *def = &s->ops[s->vals[v].def];
-	const lval *x = &l->vals.p[v];
-	return x->type == like->type && x->sharding == like->sharding && def->work != UINT32_MAX &&
-		def->class == CLASS_ELEMENTWISE && work_at(s, def)->fills;
+	if (l->vals.p[v].type != like->type || l->vals.p[v].sharding != like->sharding)
+		return false;
+	const sim_op *def = &s->ops[s->vals[base_of(s, v)].def];
+	return def->work != UINT32_MAX && def->class == CLASS_ELEMENTWISE && work_at(s, def)->fills;
 }
 
 /* Does the loop begin with such a value, and is one written backwards? */
@@ -64,7 +64,7 @@ static bool takes(
 	const lop *o = &l->ops.p[loop];
 	bool found = false;
 	for (uint32_t k = 0; k < o->n_operands; k++)
-		if (is_splat_of(s, l, base_of(s, operand_at(l, o, k)), like)) {
+		if (is_splat_of(s, l, operand_at(l, o, k), like)) {
 			found = true;
 			*backwards |= is_written_backwards(s, l, loop, k);
 		}
