@@ -68,7 +68,8 @@ static int64_t narrow_copies_ns(const simulator *s, const struct op_rows *r)
 }
 
 /* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
- * made: of what is read as long as there is room for more than that. */
+ * made, of what is read as long as there is room for more than that; not so those of an argument
+ * that is written into. */
 void kernel_add_rows(
 	const simulator *s, const lowered *l, kernel *k, const work_entry *w, lop_id id, int64_t n)
 {

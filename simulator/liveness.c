@@ -65,7 +65,8 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t fr
 	return false;
 }
 
-/* libtpu 0.0.51: of 46 kernels without a product none did, of 16 others 4. */
+/* Does a kernel write over what it reads? In buffers of twelve programs by libtpu 0.0.51 none of 8
+ * without a product did, and 24 of 35 with one. */
 static bool takes_places(const simulator *s, lop_id id)
 {
 	const sim_op *so = &s->ops[id];
