@@ -8,8 +8,9 @@ TOOLS: the scripts' folder; MESH: "data=4,model=4". A topology lists its chips h
 square of 2 x 2. `jax.make_mesh` (mesh_utils.create_device_mesh) sorts them: an axis of four is a row of the torus, with one link for every
 step instead of two. Collectives along one axis take twice as long there; the scripts by themselves judge squares.
 A loop whose text has no trip count runs from 0 to the number that its counter is compared with: the walk here divides that by the counter's step,
-which is two in windowed einsums.
+which is two in windowed einsums. SHARDWRIGHT_DUMP in the environment: the folder that XLA's dumps are kept in (alive.py).
 """
+import contextlib
 import importlib.util
 import math
 import os
@@ -82,7 +83,8 @@ def main(tools, mesh, *rest):
         plain = oracle.target_devices
         oracle.target_devices = lambda backend, topology: in_order(plain(backend, topology), mesh)
         compiled = oracle.figures
-        with tempfile.TemporaryDirectory() as folder:
+        kept = os.environ.get("SHARDWRIGHT_DUMP")
+        with contextlib.nullcontext(kept) if kept else tempfile.TemporaryDirectory() as folder:
             os.environ["XLA_FLAGS"] = "--xla_dump_to=%s --xla_dump_hlo_as_text" % folder
             oracle.figures = lambda executable: compiled(with_text(executable, folder))
             return oracle.main(["xla_oracle.py", *rest])
