@@ -34,10 +34,10 @@ def test_heap_is_that_of_main_memory():
 def test_what_shares_a_place_is_alive_once():
     buffers = alive.heap_of(ASSIGNMENT, alive.lives_of(LIVES))[1]
     assert sorted(b.bytes for b in alive.at_peak(buffers)) == [150, 200]
-    assert sorted(alive.tenures(buffers)) == [(100, 0, 2), (150, 3, 6), (200, 1, 9)]
+    assert sorted(alive.intervals_of(buffers)) == [(100, 0, 2), (150, 3, 6), (200, 1, 9)]
 
 
-def test_first_fit_leaves_holes():
+def test_first_fit_fragments():
     # the third does not fit where the first was, although no more than 250 bytes are alive at a time
     assert alive.first_fit([(100, 0, 2), (100, 1, 5), (150, 3, 6)]) == 350
     assert alive.first_fit([(100, 0, 2), (100, 1, 5), (100, 3, 6)]) == 200

@@ -5,9 +5,9 @@
     alive.py --dump DIR [--most 20]
 
 CASE and PLAN as in figures.json ("sampled data=4,model=4 tpu-v5e" "batch(data+model)"; "search": the kept answer). The plan is compiled with XLA's dumps;
---dump: those of an earlier compile. The heap is larger than what is alive where
-places do not fit together; beside it what a first fit in program order takes. A line a buffer: MiB, shape, first and last position of its life, the instruction that writes it. Needs what mint.py needs.
-Buffers on the chip are left out (memory spaces other than 0), as temporaries have none of them.
+--dump: those of an earlier compile. Prints the heap's size, what a first fit in program order takes, and what is alive at the peak: the heap is larger where it is fragmented.
+Then a line a buffer: MiB, shape, first and last position of its life, the instruction that writes it.
+Buffers on the chip are left out (memory spaces other than 0), as temporaries have none of them. Compiling needs what mint.py needs.
 """
 import argparse
 import collections
@@ -15,7 +15,6 @@ import glob
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -72,7 +71,7 @@ def at_peak(buffers):
     return list(alive.values())
 
 
-def tenures(buffers):
+def intervals_of(buffers):
     """(bytes, first, last) of each place: values that follow one another in it, as in a loop or an update in place, are one."""
     by_offset = collections.defaultdict(list)
     for buffer in sorted(buffers, key=lambda b: (b.first, b.last)):
@@ -126,10 +125,10 @@ def compile_plan(options, folder):
     with open(document, "w") as f:
         json.dump({**plans[options.plan], "apply": options.way}, f)
     cases.run("apply", cases.corpus(case), "--strategy", document, "--apply", options.way, "-o", module)
-    done = subprocess.run([sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, case.mesh, "compile", "tpu", case.topology, module, "--hlo", module + ".hlo"],
-                          capture_output=True, text=True, timeout=options.seconds, env=dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1", SHARDWRIGHT_DUMP=folder))
-    if done.returncode:
-        sys.exit(done.stderr.strip().split("\n")[-1])
+    os.environ["SHARDWRIGHT_DUMP"] = folder
+    figures, row = mint.compile_module(module, case, options)
+    if not figures:
+        sys.exit(row.get("error") or row["out_of_memory"])
 
 
 def show(folder, most):
@@ -138,7 +137,7 @@ def show(folder, most):
         sys.exit("%s: no dump of a buffer assignment" % folder)
     heap, buffers = max(heaps, key=lambda found: found[0])
     alive = at_peak(buffers)
-    fitted = first_fit(tenures(buffers))
+    fitted = first_fit(intervals_of(buffers))
     print("heap of %.1f MiB, by first fit %.1f; %.1f MiB in %d buffers alive at the peak" % (heap / 2**20, fitted / 2**20, sum(b.bytes for b in alive) / 2**20, len(alive)))
     for buffer in alive[:most]:
         print("%9.1f  %-52s %5d-%-5d  %s" % (buffer.bytes / 2**20, buffer.shape, buffer.first, buffer.last, buffer.name))
