@@ -645,6 +645,24 @@ static void run_blocks(simulator *s, const lowered *l)
 	timeline_drain(s);
 }
 
+static uint32_t last_instance(const struct folder *x, uint32_t block)
+{
+	uint32_t last = 0;
+	for (uint32_t i = x->instance_of[block]; i < x->f->order.n; i++)
+		last = x->f->order.p[i] == block ? i : last;
+	return last;
+}
+
+/* The block in which gradients come to an end. */
+static void step_through(simulator *s, const lowered *l, uint32_t block, memory_level *level)
+{
+	for (lop_id i = block_start(l, block), end = block_start(l, block + 1); i < end; i++) {
+		level_step(level, &s->delta[i]);
+		if (i == s->late.until)
+			level_free_late(level, &s->late);
+	}
+}
+
 static void find_folded_peak(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
@@ -655,7 +673,12 @@ static void find_folded_peak(simulator *s, const lowered *l)
 		x->sums[b] = sum;
 	}
 	memory_level level = {0};
+	uint32_t late = last_instance(x, x->block_of[s->late.until]);
 	for (uint32_t i = 0; i < x->f->order.n; i++) {
+		if (i == late) {
+			step_through(s, l, x->f->order.p[i], &level);
+			continue;
+		}
 		const memory_level *sum = &x->sums[x->f->order.p[i]];
 		if (sum->peak != INT64_MIN) {
 			level.peak = MAX(level.peak, level.live + sum->peak);

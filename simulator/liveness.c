@@ -26,7 +26,7 @@ bool val_is_temporary(const sim_val *v, lval_id id)
 static bool dies_at(const simulator *s, lval_id id, lop_id at)
 {
 	const sim_val *v = &s->vals[id];
-	return val_is_temporary(v, id) && !v->taken && v->free == at && v->alloc < at;
+	return val_is_temporary(v, id) && !v->taken && !v->kept_late && v->free == at && v->alloc < at;
 }
 
 /* Larger values, and those that collectives and loops hold, are in main memory always. */
@@ -99,6 +99,15 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 			return;
 }
 
+/* Freed behind the last gradient, in all layers together. */
+static void keep_late(simulator *s, lop_id def, const sim_val *v)
+{
+	int64_t bytes = sat_mul(v->stored, s->folder ? folder_weight(s, def) : 1);
+	s->late.bytes = sat_add(s->late.bytes, bytes);
+	if (!fits_on_chip(s, v))
+		s->late.main_bytes = sat_add(s->late.main_bytes, bytes);
+}
+
 /* Positions between which the temporaries among the results of op i are live; true when there is
  * one. Results of a case are written by its branches, so from its beginning; the arguments of a
  * loop are its carried buffers, whose end fusion has found. */
@@ -117,7 +126,11 @@ static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 			v->free = v->last_use == ID_NONE ? v->alloc : MAX(v->last_use, v->alloc);
 		temporary = true;
 		change_before(s, v->alloc, v, v->stored);
-		change_after(s, v->free, v, -v->stored * times(s, i, v->free));
+		v->kept_late &= v->free <= s->late.until;
+		if (v->kept_late)
+			keep_late(s, i, v);
+		else
+			change_after(s, v->free, v, -v->stored * times(s, i, v->free));
 	}
 	return temporary;
 }
@@ -243,6 +256,8 @@ void find_peak(simulator *s, const lowered *l)
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		int64_t peak = level.peak, main_peak = level.main_peak;
 		level_step(&level, &s->delta[i]);
+		if (i == s->late.until)
+			level_free_late(&level, &s->late);
 		peak_at = level.peak > peak ? i : peak_at;
 		main_peak_at = level.main_peak > main_peak ? i : main_peak_at;
 	}
@@ -265,7 +280,7 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const sim_val *v = &s->vals[id];
 		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) &&
-			v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
+			v->alloc <= s->peak_at && s->peak_at <= (v->kept_late ? s->late.until : v->free) && !(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->stored});
 	}
 	for (uint32_t i = 0; i < s->rounded.n; i++)

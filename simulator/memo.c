@@ -178,6 +178,7 @@ void memo_init(simulator *s)
 	find_classes(s->p, &s->work);
 	find_minors(s);
 	find_feeds(s);
+	find_gradients(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
@@ -193,6 +194,7 @@ void memo_release(simulator *s)
 	free(s->work.class_of);
 	free(s->minors);
 	free(s->feeds);
+	free(s->gradients);
 	free(s->work.first);
 	free(s->work.last);
 	vec_release(&s->work.entries);

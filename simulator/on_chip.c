@@ -50,6 +50,8 @@ bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s, v->def) || v->argument ||
 		v->in_argument || v->constant || v->carried || def->end != ID_NONE || def->begin != ID_NONE)
 		return false;
+	if (v->kept_late && s->ops[at].waits)
+		return false;
 	if (s->dev.products_off_chip && def->root != ID_NONE && s->ops[def->root].has_matmul)
 		return false;
 	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);

@@ -406,8 +406,8 @@ static void find_windowed(simulator *s, const lowered *l)
 					break;
 		} else {
 			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;
-			if (!s->ops[dot].window)
-				takes_up(s, l, dot, i, WINDOW_SCATTER);
+			if (!s->ops[dot].window && takes_up(s, l, dot, i, WINDOW_SCATTER))
+				s->gradients_wait |= makes_gradient(s, l, dot);
 		}
 	}
 }
@@ -458,9 +458,11 @@ static void find_out(simulator *s, const lowered *l)
 		s->apart.n = 0;
 		classify(s, l);
 	}
+	s->gradients_wait = false;
 	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
 	fuse(s, l);
+	keep_for_gradients(s, l);
 	measure_kernels(s, l);
 	measure_liveness(s, l);
 }

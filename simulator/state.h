@@ -123,6 +123,7 @@ typedef enum window_kind { WINDOW_NONE, WINDOW_GATHER, WINDOW_SCATTER } window_k
 enum { MOST_LEAVES = 4 };
 typedef struct sim_op {
 	uint8_t class, mode, tile;
+	bool waits;       /* roots: for the end of the backward pass (gradients.c) */
 	bool has_matmul;  /* roots: a matmul is inside */
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
@@ -189,6 +190,7 @@ typedef struct sim_val {
 	bool gathered;         /* one of these gathers */
 	bool made_again;       /* it is in memory, yet these read what it is made from */
 	bool materialised, argument, constant, output, carried, taken;
+	bool kept_late; /* until the products of gradients have run */
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
 	bool in_argument;  /* an argument with parts written anew, in its buffer */
 	bool off_chip;     /* of a collective or a loop: in main memory */
@@ -323,6 +325,12 @@ typedef struct memory_level {
 	int64_t live, peak, main_live, main_peak, chip_peak; /* chip: what need not be in main memory */
 } memory_level;
 
+/* What is kept until the products of gradients have run, behind op `until` (gradients.c). */
+typedef struct late_gradients {
+	lop_id until;
+	int64_t bytes, main_bytes;
+} late_gradients;
+
 typedef struct queue {
 	int64_t free_ns;
 	uint32_t last;                   /* run, ID_NONE */
@@ -353,6 +361,9 @@ struct simulator {
 	work_memo work;
 	collective_slot *collectives;
 	uint32_t *minors; /* by type: the dims that may be in the lanes of a TPU */
+	bool *gradients;      /* by node: find_gradients */
+	bool gradients_wait;  /* one of them is a windowed einsum that scatters */
+	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
 	stored_slot *stored;
@@ -577,6 +588,11 @@ void measure_stored(simulator *s, const lowered *l);
 /* Bytes of the padded copy that a gather or a scatter makes of its table. */
 int64_t padded_copies(const simulator *s, const sim_op *o);
 void find_peak(simulator *s, const lowered *l);
+/* gradients.c: which products of the program make gradients of arguments */
+void find_gradients(simulator *s);
+bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
+/* Marks the kernels of such products that wait, and what they read; simulator.late says until when. */
+void keep_for_gradients(simulator *s, const lowered *l);
 static inline void level_step(memory_level *m, const memory_change *c)
 {
 	m->live += c->before;
@@ -586,6 +602,11 @@ static inline void level_step(memory_level *m, const memory_change *c)
 	m->chip_peak = MAX(m->chip_peak, m->live - m->main_live);
 	m->live += c->after;
 	m->main_live += c->main_after;
+}
+static inline void level_free_late(memory_level *m, const late_gradients *late)
+{
+	m->live -= late->bytes;
+	m->main_live -= late->main_bytes;
 }
 /* Does all that need not be in main memory fit on the chip? */
 static inline bool level_on_chip(const memory_level *m, int64_t on_chip)
