@@ -349,8 +349,16 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
  * equal to sharding_local_bytes. minors: bit d: dim d may be the minor one, whatever that wastes,
  * as long as a tile has a use for one of them; ALL_MINORS: any. */
 #define ALL_MINORS UINT32_MAX
-int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minors);
+/* Dims of a tensor that lie in the tiles: along the lanes, along the rows of a tile; of equally
+ * good orders the one nearest to that of the dims. TILE_NO_DIM: not tiled, or fewer than two dims.
+ */
+#define TILE_NO_DIM UINT32_MAX
+typedef struct tile_dims {
+	uint32_t minor, second;
+} tile_dims;
+/* tile: NULL or set. */
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id,
+	const ir_type *ty, uint32_t minors, tile_dims *tile);
 
 /* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from
  * the innermost (last mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a

@@ -423,9 +423,12 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 	return t || !w->free ? sat_add(t, sat_mul(dev->op_launch_ns, 1 + w->launches)) : 0;
 }
 
-int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minors)
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id,
+	const ir_type *ty, uint32_t minors, tile_dims *tile)
 {
+	tile_dims none;
+	tile = tile ? tile : &none;
+	*tile = (tile_dims){TILE_NO_DIM, TILE_NO_DIM};
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR &&
 		(ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
@@ -444,8 +447,8 @@ int64_t device_stored_bytes(
 	int64_t best = INT64_MAX;
 	if (ty->rank < 2) {
 		/* in a row: whole tiles, or a power of two of a tile's rows */
-		int64_t row = MAX(dev->tile_minor, 1), tile = sat_mul(row, MAX(dev->tile_second, 1));
-		while (row < all && row < tile)
+		int64_t row = MAX(dev->tile_minor, 1), whole = sat_mul(row, MAX(dev->tile_second, 1));
+		while (row < all && row < whole)
 			row *= 2;
 		best = padded(all, row);
 	}
@@ -453,18 +456,20 @@ int64_t device_stored_bytes(
 	for (uint32_t d = 0; d < ty->rank && minors != ALL_MINORS; d++)
 		chosen |= minors >> d & 1 && dims[d] >= dev->tile_second;
 	/* small second-minor dims get a tile of the next power of two rows */
-	for (uint32_t a = 0; ty->rank > 1 && a < ty->rank; a++) {
+	for (uint32_t a = ty->rank > 1 ? ty->rank : 0; a-- > 0;) {
 		if (chosen && !(minors >> a & 1))
 			continue;
 		int64_t minor = padded(dims[a], dev->tile_minor);
-		for (uint32_t b = 0; b < ty->rank; b++) {
+		for (uint32_t b = ty->rank; b-- > 0;) {
 			if (b == a)
 				continue;
 			int64_t rows = 1;
 			while (rows < dims[b] && rows < dev->tile_second)
 				rows *= 2;
-			best =
-				MIN(best, sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]));
+			int64_t elements =
+				sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]);
+			if (elements < best)
+				best = elements, *tile = (tile_dims){a, b};
 		}
 	}
 	__int128 stored = ((__int128)plain * best + all - 1) / all;

@@ -1,11 +1,9 @@
 /* Products that make gradients of arguments, and what XLA for TPU keeps for them.
  *
  * Nothing waits for such a gradient but the update of its argument, so XLA's scheduler is free to
- * run the product late, and does so where it has collective-permutes to hide: those
- * that are windowed einsums which scatter run behind the last product of the backward pass, and
- * what they read is kept until then. With gathers of updated arguments at the end (ZeRO-2) all the
- * others run there too. Without windowed ones all run in program order (libtpu 0.0.51;
- * docs/judged.md, "Where XLA puts temporaries"). */
+ * run the product late. It does so with windowed einsums that scatter the gradient: they run behind
+ * the last product of the backward pass, and what they read is kept until then. All others run in
+ * program order (libtpu 0.0.51; docs/judged.md, "Where XLA puts temporaries"). */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -113,27 +111,12 @@ static void keep_operands(simulator *s, const lowered *l, lop_id at, lop_id root
 	}
 }
 
-/* Are results of main gathered, as arguments are behind an update of parts of them? */
-static bool gathers_results(const lowered *l)
-{
-	for (uint32_t i = 0; i < l->results.n; i++) {
-		const lop *o = &l->ops.p[l->vals.p[l->results.p[i]].def];
-		if (o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_GATHER)
-			return true;
-	}
-	return false;
-}
-
 void keep_for_gradients(simulator *s, const lowered *l)
 {
 	s->late = (late_gradients){0};
-	if (!s->gradients_wait)
-		return;
-	bool all = gathers_results(l);
 	for (uint32_t n = 0; n < s->windows.n; n++) {
 		lop_id at = s->windows.p[n];
-		if (!makes_gradient(s, l, at) || s->ops[at].root == ID_NONE ||
-			(!all && s->ops[at].window != WINDOW_SCATTER))
+		if (s->ops[at].window != WINDOW_SCATTER || !makes_gradient(s, l, at))
 			continue;
 		keep_operands(s, l, at, s->ops[at].root);
 		s->ops[s->ops[at].root].waits = true;

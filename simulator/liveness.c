@@ -226,6 +226,8 @@ void measure_liveness(simulator *s, const lowered *l)
 		if (s->dev.target == TARGET_TPU && s->ops[i].mode == MODE_ROOT)
 			add_copies(s, i, padded_copies(s, &s->ops[i]));
 	}
+	if (s->dev.target == TARGET_TPU)
+		copy_gathered(s, l);
 	s->rounded.n = 0;
 	if (s->regions && s->dev.target == TARGET_TPU)
 		round_before_loops(s, l);
@@ -280,7 +282,8 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const sim_val *v = &s->vals[id];
 		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) &&
-			v->alloc <= s->peak_at && s->peak_at <= (v->kept_late ? s->late.until : v->free) && !(v->taken && v->free == s->peak_at))
+			v->alloc <= s->peak_at && s->peak_at <= (v->kept_late ? s->late.until : v->free) &&
+			!(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->stored});
 	}
 	for (uint32_t i = 0; i < s->rounded.n; i++)

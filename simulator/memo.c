@@ -487,7 +487,7 @@ int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id s
 	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sh) & (STORED_SLOTS - 1)];
 	if (c->bytes < 0 || c->type != type || c->sharding != sh)
 		*c = (stored_slot){type, sh,
-			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minors[type])};
+			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minors[type], NULL)};
 	*last = *c;
 	return c->bytes;
 }

@@ -406,8 +406,8 @@ static void find_windowed(simulator *s, const lowered *l)
 					break;
 		} else {
 			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;
-			if (!s->ops[dot].window && takes_up(s, l, dot, i, WINDOW_SCATTER))
-				s->gradients_wait |= makes_gradient(s, l, dot);
+			if (!s->ops[dot].window)
+				takes_up(s, l, dot, i, WINDOW_SCATTER);
 		}
 	}
 }
@@ -458,7 +458,6 @@ static void find_out(simulator *s, const lowered *l)
 		s->apart.n = 0;
 		classify(s, l);
 	}
-	s->gradients_wait = false;
 	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
 	fuse(s, l);

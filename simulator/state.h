@@ -190,7 +190,7 @@ typedef struct sim_val {
 	bool gathered;         /* one of these gathers */
 	bool made_again;       /* it is in memory, yet these read what it is made from */
 	bool materialised, argument, constant, output, carried, taken;
-	bool kept_late; /* until the products of gradients have run */
+	bool kept_late;    /* until the products of gradients have run */
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
 	bool in_argument;  /* an argument with parts written anew, in its buffer */
 	bool off_chip;     /* of a collective or a loop: in main memory */
@@ -361,8 +361,7 @@ struct simulator {
 	work_memo work;
 	collective_slot *collectives;
 	uint32_t *minors; /* by type: the dims that may be in the lanes of a TPU */
-	bool *gradients;      /* by node: find_gradients */
-	bool gradients_wait;  /* one of them is a windowed einsum that scatters */
+	bool *gradients;  /* by node: find_gradients */
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
@@ -591,8 +590,11 @@ void find_peak(simulator *s, const lowered *l);
 /* gradients.c: which products of the program make gradients of arguments */
 void find_gradients(simulator *s);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
-/* Marks the kernels of such products that wait, and what they read; simulator.late says until when. */
+/* Marks the kernels of such products that wait, and what they read; simulator.late says until when.
+ */
 void keep_for_gradients(simulator *s, const lowered *l);
+/* updates.c: copies of arguments whose updates are gathered, on TPU. */
+void copy_gathered(simulator *s, const lowered *l);
 static inline void level_step(memory_level *m, const memory_change *c)
 {
 	m->live += c->before;

@@ -391,21 +391,23 @@ START_TEST(test_stored_bytes)
 		{fix_type(&f, ELEM_F32, 2, 1 << 20, 1 << 14), 64ll << 30},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
-		ck_assert_int_eq(
-			device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), ALL_MINORS),
+		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty),
+							 ALL_MINORS, NULL),
 			cases[i].want);
 	device gpu, cpu;
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
 	ck_assert_int_eq(device_find("cpu-host", &cpu, NULL), ST_OK);
 	ck_assert_int_eq(
-		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS),
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS, NULL),
 		100 * 100 * 4);
 	ck_assert_int_eq(
-		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS), 5 * 2);
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS, NULL),
+		5 * 2);
 	ck_assert_int_eq(
-		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS), 5 * 4);
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS, NULL),
+		5 * 4);
 	ck_assert_int_eq(
-		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS),
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS, NULL),
 		100 * 100 * 4);
 	fix_release(&f);
 }
