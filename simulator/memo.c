@@ -110,6 +110,25 @@ static void set_products(simulator *s, const node *x)
 		set_minors(s, node_slots(s->p, x)[2], dims);
 }
 
+/* A loop that writes one row at a time, as scans stack their results, has other dims in the tiles
+ * than the one that counts rows. */
+static void set_rows(simulator *s, const node *x)
+{
+	const ir_type *ty = pval_type(s->p, node_slots(s->p, x)[0]),
+				  *update = pval_type(s->p, node_slots(s->p, x)[1]);
+	if (x->parent == ID_NONE || ty->kind != TYPE_TENSOR || update->kind != TYPE_TENSOR ||
+		ty->rank < 2 || ty->rank > MAX_RANK || ty->rank != update->rank)
+		return;
+	uint32_t rows = 0, dims = 0;
+	for (uint32_t d = 0; d < ty->rank; d++)
+		if (ty->dims[d] != update->dims[d])
+			rows += update->dims[d] == 1 ? 1 : 2;
+		else
+			dims |= 1u << d;
+	if (rows == 1 && dims)
+		set_minors(s, node_slots(s->p, x)[0], dims);
+}
+
 /* Compilers for TPU put the features of what convolutions read and make into the lanes, or the
  * images where these fill more of them (`lanes` in tests/judged/kernels.py). Arguments and results
  * of main lie as wastes least. */
@@ -122,6 +141,8 @@ static void find_minors(simulator *s)
 		const node *x = &p->nodes.p[n];
 		if (x->op_kind == OP_DOT_GENERAL && x->n_operands == 2)
 			set_products(s, x);
+		if (x->op_kind == OP_DYNAMIC_UPDATE_SLICE)
+			set_rows(s, x);
 		if (x->op_kind != OP_CONVOLUTION || x->n_operands != 2)
 			continue;
 		set_images(s, node_slots(p, x)[0],
