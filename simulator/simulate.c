@@ -142,7 +142,7 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
  * stands between products and their maximum it does not, unless products in bfloat16 were converted
  * in front of that: the kernel of the products ends with the maximum, and one of its own sums the
  * numerators up (`softmax` in tests/judged/kernels.py). */
-enum { MOST_ROW_ELEMENTS = 2816 };
+enum { MOST_ROW_ELEMENTS = 4096 };
 
 static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
 {
