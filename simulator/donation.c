@@ -82,6 +82,16 @@ bool is_donated(const simulator *s, uint32_t i)
 	return i < s->dn.n_args && s->dn.result_of_arg[i] != NOT_DONATED;
 }
 
+void find_donated_types(simulator *s)
+{
+	s->donated_types = xcalloc(MAX(s->p->m->types.n, 1), sizeof *s->donated_types);
+	for (uint32_t i = 0; i < s->p->args.n; i++) {
+		int32_t arg = s->p->vals.p[s->p->args.p[i]].arg_index;
+		if (arg >= 0 && is_donated(s, (uint32_t)arg))
+			s->donated_types[s->p->vals.p[s->p->args.p[i]].type] = true;
+	}
+}
+
 static uint32_t weight_of_arg(const simulator *s, uint32_t i)
 {
 	return s->folder ? folder_val_weight(s, s->p->args.p[i]) : 1;

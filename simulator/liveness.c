@@ -227,7 +227,7 @@ void measure_liveness(simulator *s, const lowered *l)
 			add_copies(s, i, padded_copies(s, &s->ops[i]));
 	}
 	if (s->dev.target == TARGET_TPU)
-		copy_gathered(s, l);
+		hold_gathered(s, l);
 	s->rounded.n = 0;
 	if (s->regions && s->dev.target == TARGET_TPU)
 		round_before_loops(s, l);

@@ -200,6 +200,7 @@ void memo_init(simulator *s)
 	find_minors(s);
 	find_feeds(s);
 	find_gradients(s);
+	find_donated_types(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
@@ -216,6 +217,7 @@ void memo_release(simulator *s)
 	free(s->minors);
 	free(s->feeds);
 	free(s->gradients);
+	free(s->donated_types);
 	free(s->work.first);
 	free(s->work.last);
 	vec_release(&s->work.entries);

@@ -549,6 +549,7 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
  * argument i of main? */
 int32_t argument_number(const simulator *s, const lowered *l, lval_id v);
 bool is_donated(const simulator *s, uint32_t i);
+void find_donated_types(simulator *s);
 /* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
 void place_on_chip(simulator *s, const lowered *l);
 /* Between the two, what the loop keeps is on the chip. Time of copying it there. */
@@ -593,8 +594,8 @@ bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
 /* Marks the kernels of such products that wait, and what they read; simulator.late says until when.
  */
 void keep_for_gradients(simulator *s, const lowered *l);
-/* updates.c: copies of arguments whose updates are gathered, on TPU. */
-void copy_gathered(simulator *s, const lowered *l);
+/* updates.c: results of main that are gathered, on TPU, and copies of what they update. */
+void hold_gathered(simulator *s, const lowered *l);
 static inline void level_step(memory_level *m, const memory_change *c)
 {
 	m->live += c->before;
