@@ -362,6 +362,7 @@ struct simulator {
 	collective_slot *collectives;
 	uint32_t *minors; /* by type: the dims that may be in the lanes of a TPU */
 	bool *gradients;  /* by node: find_gradients */
+	bool *donated_types; /* by type: is an argument of it donated? */
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
