@@ -570,6 +570,9 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	}
 	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive &&
 		(s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
+	/* libtpu 0.0.51 works a concatenation into one product, and writes it for several */
+	keeps |= s->dev.target == TARGET_TPU && v->into_products && so->work != UINT32_MAX &&
+		work_at(s, so)->concatenates;
 	/* made from one value, on TPU: it is made from that again, though it is smaller; a mask where
 	 * that is read in any case, so that one of random bits is kept in their place */
 	bool one = s->dev.target == TARGET_TPU && so->origin != ID_NONE &&
