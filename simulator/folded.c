@@ -659,7 +659,7 @@ static void step_through(simulator *s, const lowered *l, uint32_t block, memory_
 	for (lop_id i = block_start(l, block), end = block_start(l, block + 1); i < end; i++) {
 		level_step(level, &s->delta[i]);
 		if (i == s->late.until)
-			level_free_late(level, &s->late);
+			level->live -= s->late.bytes;
 	}
 }
 
@@ -667,7 +667,7 @@ static void find_folded_peak(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
-		memory_level sum = {.peak = INT64_MIN, .main_peak = INT64_MIN, .chip_peak = INT64_MIN};
+		memory_level sum = {.peak = INT64_MIN};
 		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++)
 			level_step(&sum, &s->delta[i]);
 		x->sums[b] = sum;
@@ -680,15 +680,11 @@ static void find_folded_peak(simulator *s, const lowered *l)
 			continue;
 		}
 		const memory_level *sum = &x->sums[x->f->order.p[i]];
-		if (sum->peak != INT64_MIN) {
+		if (sum->peak != INT64_MIN)
 			level.peak = MAX(level.peak, level.live + sum->peak);
-			level.main_peak = MAX(level.main_peak, level.main_live + sum->main_peak);
-			level.chip_peak = MAX(level.chip_peak, level.live - level.main_live + sum->chip_peak);
-		}
 		level.live += sum->live;
-		level.main_live += sum->main_live;
 	}
-	s->temporary = level_on_chip(&level, s->dev.on_chip_bytes) ? level.main_peak : level.peak;
+	s->temporary = heap_bytes(&s->dev, level.peak);
 }
 
 uint32_t folder_val_weight(const simulator *s, pval_id v)

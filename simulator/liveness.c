@@ -5,10 +5,8 @@
  * buffer; on TPU an elementwise op only beside a product): such an operand is freed before the
  * results are counted.
  *
- * Where the device has memory on the chip (TPU), small programs keep their values there, but for
- * those of collectives and loops. In large ones it holds what is fetched ahead and what is needed
- * again at once, and the values that make the peak are in main memory: unless all fits, nothing is
- * taken off.
+ * Where the device has memory on the chip (TPU), what stays there between the kernel that writes it
+ * and the last one that reads it (on_chip.c) is no temporary: those are in main memory.
  *
  * Not temporaries: arguments and results of main (counted whole in argument and output bytes),
  * constants, values that never leave a kernel, aliases. A loop's body is walked once, so its peak
@@ -26,27 +24,14 @@ bool val_is_temporary(const sim_val *v, lval_id id)
 static bool dies_at(const simulator *s, lval_id id, lop_id at)
 {
 	const sim_val *v = &s->vals[id];
-	return val_is_temporary(v, id) && !v->taken && !v->kept_late && v->free == at && v->alloc < at;
+	return val_is_temporary(v, id) && v->in_main && !v->taken && !v->kept_late && v->free == at &&
+		v->alloc < at;
 }
 
-/* Larger values, and those that collectives and loops hold, are in main memory always. */
-static bool fits_on_chip(const simulator *s, const sim_val *v)
+/* Collectives and loops hold what they make in main memory. */
+static bool in_main_memory(const simulator *s, const lowered *l, const sim_val *v)
 {
-	return !v->off_chip && v->stored <= s->dev.on_chip_bytes;
-}
-
-static void change_before(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
-{
-	s->delta[at].before += bytes;
-	if (!fits_on_chip(s, v))
-		s->delta[at].main_before += bytes;
-}
-
-static void change_after(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
-{
-	s->delta[at].after += bytes;
-	if (!fits_on_chip(s, v))
-		s->delta[at].main_after += bytes;
+	return v->off_chip || !stays(s, l, v);
 }
 
 /* The first dying operand of that size, of this op's from .. end. */
@@ -58,8 +43,8 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t fr
 		if (s->vals[v].stored != bytes || !dies_at(s, v, at))
 			continue;
 		s->vals[v].taken = true;
-		change_before(s, at, &s->vals[v], -bytes); /* freed before the kernel instead of after it */
-		change_after(s, at, &s->vals[v], bytes);
+		s->delta[at].before -= bytes; /* freed before the kernel instead of after it */
+		s->delta[at].after += bytes;
 		return true;
 	}
 	return false;
@@ -99,15 +84,6 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 			return;
 }
 
-/* Freed behind the last gradient, in all layers together. */
-static void keep_late(simulator *s, lop_id def, const sim_val *v)
-{
-	int64_t bytes = sat_mul(v->stored, s->folder ? folder_weight(s, def) : 1);
-	s->late.bytes = sat_add(s->late.bytes, bytes);
-	if (!fits_on_chip(s, v))
-		s->late.main_bytes = sat_add(s->late.main_bytes, bytes);
-}
-
 /* Positions between which the temporaries among the results of op i are live; true when there is
  * one. Results of a case are written by its branches, so from its beginning; the arguments of a
  * loop are its carried buffers, whose end fusion has found. */
@@ -124,13 +100,17 @@ static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 		v->alloc = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? v->alloc : MAX(v->last_use, v->alloc);
+		v->in_main = in_main_memory(s, l, v);
+		if (!v->in_main)
+			continue;
 		temporary = true;
-		change_before(s, v->alloc, v, v->stored);
+		s->delta[v->alloc].before += v->stored;
 		v->kept_late &= v->free <= s->late.until;
-		if (v->kept_late)
-			keep_late(s, i, v);
+		if (v->kept_late) /* freed behind the last gradient, in all layers together */
+			s->late.bytes =
+				sat_add(s->late.bytes, sat_mul(v->stored, s->folder ? folder_weight(s, i) : 1));
 		else
-			change_after(s, v->free, v, -v->stored * times(s, i, v->free));
+			s->delta[v->free].after -= v->stored * times(s, i, v->free);
 	}
 	return temporary;
 }
@@ -201,18 +181,18 @@ static void round_before_loops(simulator *s, const lowered *l)
 	}
 	for (uint32_t i = 0; i < s->rounded.n; i++) {
 		const rounded_value *r = &s->rounded.p[i];
-		s->delta[r->begin].before += r->bytes, s->delta[r->begin].main_before += r->bytes;
-		s->delta[r->end].after -= r->bytes, s->delta[r->end].main_after -= r->bytes;
+		s->delta[r->begin].before += r->bytes;
+		s->delta[r->end].after -= r->bytes;
 	}
 }
 
-/* What an op copies for itself is there while it runs. */
+/* What an op copies for itself is there while it runs, small copies on the chip. */
 static void add_copies(simulator *s, lop_id root, int64_t bytes)
 {
-	memory_change *at = &s->delta[root];
-	at->before += bytes, at->after -= bytes;
-	if (bytes > s->dev.on_chip_bytes / 2)
-		at->main_before += bytes, at->main_after -= bytes;
+	if (bytes <= s->dev.on_chip_bytes / 2)
+		return;
+	s->delta[root].before += bytes;
+	s->delta[root].after -= bytes;
 }
 
 void measure_liveness(simulator *s, const lowered *l)
@@ -241,7 +221,7 @@ void measure_liveness(simulator *s, const lowered *l)
 		lop_id at = kernel ? s->ops[i].root : i;
 		for (uint32_t k = 0; k < o->n_results; k++) {
 			const sim_val *v = &s->vals[o->results + k];
-			if (!val_is_temporary(v, o->results + k))
+			if (!val_is_temporary(v, o->results + k) || !v->in_main)
 				continue;
 			if (kernel)
 				place_result(s, l, at, i, v->stored);
@@ -254,18 +234,15 @@ void measure_liveness(simulator *s, const lowered *l)
 void find_peak(simulator *s, const lowered *l)
 {
 	memory_level level = {0};
-	lop_id peak_at = 0, main_peak_at = 0;
+	s->peak_at = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
-		int64_t peak = level.peak, main_peak = level.main_peak;
+		int64_t peak = level.peak;
 		level_step(&level, &s->delta[i]);
 		if (i == s->late.until)
-			level_free_late(&level, &s->late);
-		peak_at = level.peak > peak ? i : peak_at;
-		main_peak_at = level.main_peak > main_peak ? i : main_peak_at;
+			level.live -= s->late.bytes;
+		s->peak_at = level.peak > peak ? i : s->peak_at;
 	}
-	s->on_chip = level_on_chip(&level, s->dev.on_chip_bytes);
-	s->temporary = s->on_chip ? level.main_peak : level.peak;
-	s->peak_at = s->on_chip ? main_peak_at : peak_at;
+	s->temporary = heap_bytes(&s->dev, level.peak);
 }
 
 static int by_size(const void *a, const void *b)
@@ -281,8 +258,8 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 	s->peak.n = 0;
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const sim_val *v = &s->vals[id];
-		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) &&
-			v->alloc <= s->peak_at && s->peak_at <= (v->kept_late ? s->late.until : v->free) &&
+		if (val_is_temporary(v, id) && v->in_main && v->alloc <= s->peak_at &&
+			s->peak_at <= (v->kept_late ? s->late.until : v->free) &&
 			!(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->stored});
 	}

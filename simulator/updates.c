@@ -32,7 +32,8 @@ static bool lies_as_result(
 	const ir_type *ty = type_get(l->p->m, l->vals.p[result].type);
 	tile_dims tile;
 	device_stored_bytes(&s->dev, s->t, l->vals.p[result].sharding, ty, ALL_MINORS, &tile);
-	int64_t part = ceil_div(ty->dims[dim], sharding_dim_parts(sharding_get(s->t, o->step->in), dim));
+	int64_t part =
+		ceil_div(ty->dims[dim], sharding_dim_parts(sharding_get(s->t, o->step->in), dim));
 	int64_t whole = dim == tile.minor ? s->dev.tile_minor
 		: dim == tile.second          ? s->dev.tile_second
 									  : 1;
@@ -59,13 +60,6 @@ static int64_t bytes_in_parts(const simulator *s, const lop *o, const ir_type *t
 	return sat_mul(elements, elem_bits((enum elem)ty->elem)) / 8;
 }
 
-static void change_main(simulator *s, lop_id at, int64_t before, int64_t after)
-{
-	memory_change *d = &s->delta[at];
-	d->before += before, d->main_before += before;
-	d->after += after, d->main_after += after;
-}
-
 void hold_gathered(simulator *s, const lowered *l)
 {
 	int64_t copied = 0, gathered = 0;
@@ -82,10 +76,10 @@ void hold_gathered(simulator *s, const lowered *l)
 				held = dim == TILE_NO_DIM ? MAX(bytes, bytes_in_parts(s, o, ty)) : bytes;
 		bool copies = dim != TILE_NO_DIM && s->donated_types[l->vals.p[v].type] &&
 			lies_as_result(s, l, o, v, dim);
-		change_main(s, at, held - (copies ? bytes : 0), 0);
+		s->delta[at].before += held - (copies ? bytes : 0);
 		gathered = sat_add(gathered, sat_mul(held, n));
 		copied = sat_add(copied, copies ? sat_mul(bytes, n) : 0);
 	}
-	change_main(s, 0, copied, 0);
-	change_main(s, l->ops.n - 1, 0, -gathered);
+	s->delta[0].before += copied;
+	s->delta[l->ops.n - 1].after -= gathered;
 }
