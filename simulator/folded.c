@@ -684,7 +684,7 @@ static void find_folded_peak(simulator *s, const lowered *l)
 			level.peak = MAX(level.peak, level.live + sum->peak);
 		level.live += sum->live;
 	}
-	s->temporary = heap_bytes(&s->dev, level.peak);
+	s->temporary = level.peak;
 }
 
 uint32_t folder_val_weight(const simulator *s, pval_id v)

@@ -28,10 +28,11 @@ static bool dies_at(const simulator *s, lval_id id, lop_id at)
 		v->alloc < at;
 }
 
-/* Collectives and loops hold what they make in main memory. */
+/* Collectives and loops hold what they make in main memory, and gradients that wait what they read.
+ */
 static bool in_main_memory(const simulator *s, const lowered *l, const sim_val *v)
 {
-	return v->off_chip || !stays(s, l, v);
+	return v->off_chip || v->kept_late || !stays(s, l, v);
 }
 
 /* The first dying operand of that size, of this op's from .. end. */
@@ -100,12 +101,12 @@ static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 		v->alloc = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? v->alloc : MAX(v->last_use, v->alloc);
+		v->kept_late &= v->free <= s->late.until;
 		v->in_main = in_main_memory(s, l, v);
 		if (!v->in_main)
 			continue;
 		temporary = true;
 		s->delta[v->alloc].before += v->stored;
-		v->kept_late &= v->free <= s->late.until;
 		if (v->kept_late) /* freed behind the last gradient, in all layers together */
 			s->late.bytes =
 				sat_add(s->late.bytes, sat_mul(v->stored, s->folder ? folder_weight(s, i) : 1));
@@ -158,13 +159,13 @@ static void add_rounded(simulator *s, const lowered *l, lop_id id, lop_id begin,
 	lval_id from = bits < from_bits ? sliced_argument(s, l, operand_at(l, o, 0)) : ID_NONE;
 	if (from == ID_NONE || bits < 8)
 		return;
-	for (uint32_t i = 0; i < s->rounded.n; i++)
-		if (s->rounded.p[i].from == from) {
-			s->rounded.p[i].end = end;
+	for (uint32_t i = 0; i < s->held.n; i++)
+		if (s->held.p[i].from == from) {
+			s->held.p[i].end = end;
 			return;
 		}
-	vec_push(&s->rounded,
-		(rounded_value){from, o->results, begin, end, s->vals[from].bytes / from_bits * bits});
+	vec_push(&s->held,
+		(held_value){from, o->results, begin, end, s->vals[from].bytes / from_bits * bits});
 }
 
 static void round_before_loops(simulator *s, const lowered *l)
@@ -179,8 +180,8 @@ static void round_before_loops(simulator *s, const lowered *l)
 		else if (begin != ID_NONE)
 			add_rounded(s, l, i, begin, end);
 	}
-	for (uint32_t i = 0; i < s->rounded.n; i++) {
-		const rounded_value *r = &s->rounded.p[i];
+	for (uint32_t i = 0; i < s->held.n; i++) {
+		const held_value *r = &s->held.p[i];
 		s->delta[r->begin].before += r->bytes;
 		s->delta[r->end].after -= r->bytes;
 	}
@@ -206,11 +207,11 @@ void measure_liveness(simulator *s, const lowered *l)
 		if (s->dev.target == TARGET_TPU && s->ops[i].mode == MODE_ROOT)
 			add_copies(s, i, padded_copies(s, &s->ops[i]));
 	}
-	if (s->dev.target == TARGET_TPU)
-		hold_gathered(s, l);
-	s->rounded.n = 0;
+	s->held.n = 0;
 	if (s->regions && s->dev.target == TARGET_TPU)
 		round_before_loops(s, l);
+	if (s->dev.target == TARGET_TPU)
+		hold_gathered(s, l);
 	/* results take the place of operands: what was freed after the kernel is freed before it */
 	for (uint32_t n = 0; n < s->stores.n; n++) {
 		lop_id i = s->stores.p[n];
@@ -242,7 +243,7 @@ void find_peak(simulator *s, const lowered *l)
 			level.live -= s->late.bytes;
 		s->peak_at = level.peak > peak ? i : s->peak_at;
 	}
-	s->temporary = heap_bytes(&s->dev, level.peak);
+	s->temporary = level.peak;
 }
 
 static int by_size(const void *a, const void *b)
@@ -263,9 +264,9 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 			!(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->stored});
 	}
-	for (uint32_t i = 0; i < s->rounded.n; i++)
-		if (s->rounded.p[i].begin <= s->peak_at && s->peak_at <= s->rounded.p[i].end)
-			vec_push(&s->peak, (live_at_peak){s->rounded.p[i].by, s->rounded.p[i].bytes});
+	for (uint32_t i = 0; i < s->held.n; i++)
+		if (s->held.p[i].begin <= s->peak_at && s->peak_at <= s->held.p[i].end)
+			vec_push(&s->peak, (live_at_peak){s->held.p[i].by, s->held.p[i].bytes});
 	qsort(s->peak.p, s->peak.n, sizeof *s->peak.p, by_size);
 	*n = s->peak.n;
 	return s->peak.p;

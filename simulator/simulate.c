@@ -48,7 +48,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->candidates);
 	vec_release(&s->arg_reads);
 	vec_release(&s->kept);
-	vec_release(&s->rounded);
+	vec_release(&s->held);
 	vec_release(&s->stores);
 	vec_release(&s->args);
 	vec_release(&s->peak);

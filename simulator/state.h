@@ -218,12 +218,14 @@ typedef struct kept_value {
 	int64_t bytes, copied; /* copied: from main memory when it starts */
 } kept_value;
 
-/* Layers of weights that are all rounded in front of the loops that take one of them at a time. */
-typedef struct rounded_value {
+/* What is in main memory from an op to another though no op leaves it there. Layers of weights that
+ * are all rounded in front of the loops that take one of them at a time; what main returns of
+ * gathered values, and copies of the arguments that these update (updates.c). */
+typedef struct held_value {
 	lval_id from, by;  /* the argument; the conversion's result in a loop */
 	lop_id begin, end; /* of the first loop, of the last */
 	int64_t bytes;
-} rounded_value;
+} held_value;
 
 /* Values of these local dims, in any order, lie padded where they are matrices of a batch. */
 typedef struct padded_matrix {
@@ -430,7 +432,7 @@ struct simulator {
 	int64_t written;        /* bytes, by all that the program runs */
 	VEC(keep_candidate) candidates;
 	VEC(kept_value) kept; /* of all loops, in program order */
-	VEC(rounded_value) rounded;
+	VEC(held_value) held;
 	uint32_t next_kept; /* of the first loop that was not measured yet */
 	int64_t kept_now;   /* bytes, of the loops around what is measured now */
 };
@@ -602,15 +604,6 @@ static inline void level_step(memory_level *m, const memory_change *c)
 	m->live += c->before;
 	m->peak = MAX(m->peak, m->live);
 	m->live += c->after;
-}
-/* XLA for TPU gives every buffer the lowest place that is free all its life, in program order, and
- * leaves holes: in the median of 58 plans its heap is 7.7% larger than what is alive at the peak
- * (tests/judged/alive.py). They were chosen because we missed their temporaries; of all we take it
- * to be less. */
-enum { HEAP_PERCENT = 105 };
-static inline int64_t heap_bytes(const device *dev, int64_t alive)
-{
-	return dev->target == TARGET_TPU ? sat_mul(alive, HEAP_PERCENT) / 100 : alive;
 }
 bool val_is_temporary(const sim_val *v, lval_id id);
 /* folded.c: false when the layers that should be alike are not. */

@@ -146,7 +146,8 @@ void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 	const op_event *events = simulator_events(s, &n);
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const op_event *e = &events[i];
-		live += s->delta[i].before + (i ? s->delta[i - 1].after : 0);
+		live += s->delta[i].before + (i ? s->delta[i - 1].after : 0) -
+			(i && i - 1 == s->late.until ? s->late.bytes : 0);
 		bool runs = s->ops[i].mode == MODE_ROOT ||
 			(l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
 		if (!runs)

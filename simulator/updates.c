@@ -77,9 +77,14 @@ void hold_gathered(simulator *s, const lowered *l)
 		bool copies = dim != TILE_NO_DIM && s->donated_types[l->vals.p[v].type] &&
 			lies_as_result(s, l, o, v, dim);
 		s->delta[at].before += held - (copies ? bytes : 0);
+		vec_push(&s->held, (held_value){ID_NONE, v, at, l->ops.n - 1, held});
+		if (copies)
+			vec_push(&s->held, (held_value){ID_NONE, v, 0, at - 1, bytes});
 		gathered = sat_add(gathered, sat_mul(held, n));
 		copied = sat_add(copied, copies ? sat_mul(bytes, n) : 0);
 	}
-	s->delta[0].before += copied;
-	s->delta[l->ops.n - 1].after -= gathered;
+	if (gathered) {
+		s->delta[0].before += copied;
+		s->delta[l->ops.n - 1].after -= gathered;
+	}
 }

@@ -76,3 +76,32 @@ def test_convolutions_that_share_a_kernel(tmp_path):
         assert "windowed einsum" in run("lower", str(path), "--device", "tpu-v5e").stdout
         times.append(json.loads(run("simulate", str(path), "--device", "tpu-v5e", "--json").stdout)["compute_ns"])
     assert times[1] > 1.9 * times[0] and times[2] > 2.8 * times[0], times
+
+
+def step(layers, scattered):
+    """The gradients of so many weights, each scattered or whole."""
+    rows, weight = "tensor<65536x4096xbf16>", "tensor<4096x4096xbf16>"
+    batch, whole, part = (sharding(dims) for dims in (["d+m", "-"], ["-", "-"], ["d+m", "-"]))
+    arguments = ["%%h0: %s {sdy.sharding = %s}" % (rows, batch)] + ["%%w%d: %s {sdy.sharding = %s}" % (i, weight, whole) for i in range(layers)]
+    lines = ["%%h%d = stablehlo.dot_general %%h%d, %%w%d, contracting_dims = [1] x [0] : (%s, %s) -> %s" % (i + 1, i, i, rows, weight, rows) for i in range(layers)]
+    lines.append("%%g%d = stablehlo.tanh %%h%d : %s" % (layers, layers, rows))
+    for i in reversed(range(layers)):
+        lines += ["%%d%d = stablehlo.dot_general %%h%d, %%g%d, contracting_dims = [0] x [0] : (%s, %s) -> %s" % (i, i, i + 1, rows, rows, weight),
+                  "%%g%d = stablehlo.dot_general %%g%d, %%w%d, contracting_dims = [1] x [1] : (%s, %s) -> %s" % (i, i + 1, i, rows, weight, rows)]
+    results = ["%s {sdy.sharding = %s}" % (weight, part if scattered else whole)] * layers + ["%s {sdy.sharding = %s}" % (rows, batch)]
+    return "module {\n sdy.mesh @mesh = <[\"d\"=4, \"m\"=4]>\n func.func public @main(%s) -> (%s) {\n %s\n return %s, %%g0 : %s, %s\n }\n}\n" % (
+        ", ".join(arguments), ", ".join(results), "\n ".join(lines), ", ".join("%%d%d" % i for i in range(layers)), ", ".join([weight] * layers), rows)
+
+
+def test_gradients_that_wait(tmp_path):
+    """Windowed einsums that scatter gradients run behind the backward pass, and what they read is kept until then; gradients that are summed up whole are made at once."""
+    taken = {}
+    for scattered in (True, False):
+        for layers in (10, 14):
+            path = tmp_path / "step.mlir"
+            path.write_text(step(layers, scattered))
+            assert ("windowed einsum" in run("lower", str(path), "--device", "tpu-v5e").stdout) == scattered
+            taken[scattered, layers] = json.loads(run("simulate", str(path), "--device", "tpu-v5e", "--json").stdout)["temporary_bytes"]
+    kept = 4096 * 4096 * 2  # bytes of rows on one device
+    assert taken[False, 14] - taken[False, 10] == 4 * kept  # what the forward pass makes
+    assert taken[True, 14] - taken[True, 10] == 2 * 4 * kept  # and the gradients of it

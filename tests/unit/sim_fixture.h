@@ -187,6 +187,8 @@ static inline lval_id fix_collective(
 	step->axes = (axes){a, n};
 	step->dim_axes = arena_zalloc(&f->mem, sizeof *step->dim_axes * MAX_RANK);
 	const ir_type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
+	sharding_edit whole = {.mesh = f->mesh, .rank = in->rank};
+	step->in = step->out = sharding_intern(t, &whole);
 	int64_t bytes = MAX(
 		sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
 	lop_id o = fix_lop(f,
@@ -198,6 +200,20 @@ static inline lval_id fix_collective(
 			.bytes = bytes},
 		&v, 1, &result, 1);
 	return fix_result(f, o);
+}
+
+/* An all_gather along one dim of what is cut there over all axes called `names`. */
+static inline lval_id fix_gather(fix *f, const char *names, lval_id v, type_id result, uint32_t dim)
+{
+	lval_id gathered = fix_collective(f, COLL_ALL_GATHER, names, v, result);
+	sharding_table *t = f->m->shardings;
+	collective_step *step = (collective_step *)f->l.ops.p[f->l.vals.p[gathered].def].step;
+	((axes *)step->dim_axes)[dim] = step->axes;
+	sharding_edit cut = {.mesh = f->mesh, .rank = type_get(f->m, result)->rank};
+	for (uint32_t i = 0; i < step->axes.n; i++)
+		cut.dims[dim].axes.a[cut.dims[dim].axes.n++] = step->axes.a[i];
+	step->in = sharding_intern(t, &cut);
+	return gathered;
 }
 
 /* A while of `trips` iterations carrying n values, or a case (branches). Arguments of a while's
