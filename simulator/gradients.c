@@ -8,24 +8,6 @@
 
 #include "simulator/state.h"
 
-static bool is_product(const node *x)
-{
-	return x->op_kind == OP_DOT_GENERAL || x->op_kind == OP_DOT || x->op_kind == OP_CONVOLUTION;
-}
-
-static bool moves_or_maps(const node *x)
-{
-	switch (x->op_kind) {
-	case OP_BROADCAST_IN_DIM:
-	case OP_CONCATENATE:
-	case OP_CONVERT:
-	case OP_RESHAPE:
-	case OP_SLICE:
-	case OP_TRANSPOSE: return true;
-	default: return x->elementwise || !x->n_operands;
-	}
-}
-
 /* By value: is it an argument of main, or made of such and of constants element by element? */
 static bool *made_of_arguments(const program *p)
 {
@@ -35,7 +17,7 @@ static bool *made_of_arguments(const program *p)
 	for (node_id n = 0; n < p->nodes.n; n++) {
 		const node *x = &p->nodes.p[n];
 		const pval_id *slots = node_slots(p, x);
-		bool all = moves_or_maps(x);
+		bool all = passes_elements(x) || !x->n_operands;
 		for (uint32_t i = 0; all && i < x->n_operands; i++)
 			all = made[slots[i]];
 		for (uint32_t i = 0; all && i < x->n_results; i++)

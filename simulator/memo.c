@@ -158,6 +158,18 @@ static void find_minors(simulator *s)
 		s->minors[p->vals.p[p->returned.p[i]].type] = ALL_MINORS;
 }
 
+bool is_product(const node *x)
+{
+	return x->op_kind == OP_DOT_GENERAL || x->op_kind == OP_DOT || x->op_kind == OP_CONVOLUTION;
+}
+
+bool passes_elements(const node *x)
+{
+	return x->elementwise || x->op_kind == OP_CONCATENATE || x->op_kind == OP_TRANSPOSE ||
+		x->op_kind == OP_RESHAPE || x->op_kind == OP_CONVERT || x->op_kind == OP_BROADCAST_IN_DIM ||
+		x->op_kind == OP_HLO_ALL_REDUCE;
+}
+
 /* Products ask for their operands in an order of dims that wastes nothing, and what is made element
  * by element in front of them, or summed over devices, lies as they do. */
 static void find_feeds(simulator *s)
@@ -167,12 +179,8 @@ static void find_feeds(simulator *s)
 	for (node_id n = p->nodes.n; n-- > 0;) {
 		const node *x = &p->nodes.p[n];
 		const pval_id *slots = node_slots(p, x);
-		bool product =
-			x->op_kind == OP_DOT_GENERAL || x->op_kind == OP_DOT || x->op_kind == OP_CONVOLUTION;
-		bool passes = x->elementwise || x->op_kind == OP_CONCATENATE ||
-			x->op_kind == OP_TRANSPOSE || x->op_kind == OP_RESHAPE || x->op_kind == OP_CONVERT ||
-			x->op_kind == OP_BROADCAST_IN_DIM || x->op_kind == OP_HLO_ALL_REDUCE;
-		bool feeds = product || (passes && x->n_results == 1 && s->feeds[slots[x->n_operands]]);
+		bool feeds = is_product(x) ||
+			(passes_elements(x) && x->n_results == 1 && s->feeds[slots[x->n_operands]]);
 		for (uint32_t i = 0; feeds && i < x->n_operands; i++)
 			s->feeds[slots[i]] = true;
 	}

@@ -591,6 +591,10 @@ void measure_stored(simulator *s, const lowered *l);
 /* Bytes of the padded copy that a gather or a scatter makes of its table. */
 int64_t padded_copies(const simulator *s, const sim_op *o);
 void find_peak(simulator *s, const lowered *l);
+/* memo.c: does the op multiply and sum up? Does it work element by element, or move elements, or
+ * sum them up over devices? */
+bool is_product(const node *x);
+bool passes_elements(const node *x);
 /* gradients.c: which products of the program make gradients of arguments */
 void find_gradients(simulator *s);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);

@@ -55,12 +55,12 @@ def parts(document, argument):
 
 def test_transformer_composite_under_a_memory_limit(tmp_path):
     """5B parameters on 16 devices of 16 GiB: better than ZeRO-3 by a tenth, and than the textbook mixture of data
-    parallelism, Megatron and ZeRO-2; parameters, state and batch are all sharded."""
+    parallelism, Megatron and ZeRO-3; parameters, state and batch are all sharded."""
     document = plan(corpus("transformer_32"), "--mesh", "data=4,model=4", "--memory", "16GiB", "--evaluations", 1000)
     baselines = {b["name"]: b for b in document["baselines"]}
     assert document["fits"] and not baselines["data_parallel"]["fits"] and not baselines["zero2"]["fits"]
     assert document["cost"]["runtime_ns"] * 10 < baselines["zero3"]["cost"]["runtime_ns"] * 9
-    textbook = expert_time("batch(data) megatron(model) embed_vocabulary(model) zero2(data)", "transformer_32", {"data": 4, "model": 4},
+    textbook = expert_time("batch(data) megatron(model) embed_vocabulary(model) zero3(data)", "transformer_32", {"data": 4, "model": 4},
                            document["memory_limit_bytes"], tmp_path)
     assert document["cost"]["runtime_ns"] <= textbook
     assert any(axes(document, r"^batch", 0))     # the targets may be whole, where the loss is cut by words
