@@ -29,6 +29,19 @@ void kernel_leave_windows(const simulator *s, const lowered *l, kernel *k, lop_i
 		k->apart_ns, sat_mul(n, windows_copy_ns(s, id, elements, work, s->vals[v].bytes, bits)));
 }
 
+/* Where several products read a concatenation libtpu 0.0.51 has a kernel for each of its parts, and
+ * each goes through all of the result (`pieces` in tests/judged/kernels.py). The first is the
+ * kernel itself; on the chip they are not counted. */
+void kernel_add_parts(const simulator *s, kernel *k, const lop *o, int64_t n)
+{
+	const sim_val *v = &s->vals[o->results];
+	if (s->dev.target != TARGET_TPU || !v->materialised || !v->into_products || o->n_operands < 2 ||
+		v->bytes <= half_of_chip(s, k->root))
+		return;
+	k->apart_ns = sat_add(k->apart_ns,
+		sat_mul(sat_mul(n, o->n_operands - 1), memory_time_ns(&s->dev, sat_mul(2, v->bytes))));
+}
+
 /* Time to copy what a gather or a scatter of windows reads, unless it lies so already; zeros are
  * written so. */
 static int64_t bring_windows_ns(

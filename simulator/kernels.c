@@ -344,6 +344,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, w->gap_bytes));
 		if (w->rows[0].row || w->rows[1].row)
 			kernel_add_rows(s, l, k, w, id, n);
+		if (w->concatenates)
+			kernel_add_parts(s, k, o, n);
 	}
 	if (so->windows_end && so->mode != MODE_COPIED)
 		kernel_leave_windows(s, l, k, id, n);

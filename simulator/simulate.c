@@ -137,11 +137,11 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 	return from;
 }
 
-/* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of 2,560
- * elements, and not for 4,096; at 3,072 it depends on the depth. Where a factor, a mask or a bias
- * stands between products and their maximum it does not, unless products in bfloat16 were converted
- * in front of that: the kernel of the products ends with the maximum, and one of its own sums the
- * numerators up (`softmax` in tests/judged/kernels.py). */
+/* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of up to
+ * 4,096 elements, and not for 5,120. (4,096 rows of as many, 128 deep, are the exception on v5e and
+ * v5p.) Where a factor, a mask or a bias stands between products and their maximum it does not,
+ * unless products in bfloat16 were converted in front of that: the kernel of the products ends with
+ * the maximum, and one of its own sums the numerators up (`softmax` in tests/judged/kernels.py). */
 enum { MOST_ROW_ELEMENTS = 4096 };
 
 static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
