@@ -8,7 +8,7 @@
  * knows no order between that copy and what still reads the argument: the program reads a copy of
  * it, made when it starts. Where what was gathered has to be brought into another order of dims it
  * needs none. In order are parts along one dim that is cut in whole tiles; parts along several dims
- * are gathered one behind the other, each in the order of its dims. (Read off 23 plans' programs by
+ * are gathered one behind the other, each in the order of its dims. (Read off 21 plans' programs by
  * libtpu 0.0.51; docs/judged.md, "Where XLA puts temporaries".) */
 #include "simulator/state.h"
 
