@@ -137,17 +137,31 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 	return from;
 }
 
-/* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of up to
- * 4,096 elements, and not for 5,120. (4,096 rows of as many, 128 deep, are the exception on v5e and
- * v5p.) Where a factor, a mask or a bias stands between products and their maximum it does not,
- * unless products in bfloat16 were converted in front of that: the kernel of the products ends with
- * the maximum, and one of its own sums the numerators up (`softmax` in tests/judged/kernels.py). */
-enum { MOST_ROW_ELEMENTS = 4096 };
+/* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of 2,816
+ * elements, and of up to 4,096 where a row's side of the product is no larger than 3,072 x 128
+ * elements (larger ones too where there is a backward pass). Where a factor, a mask or a bias
+ * stands between products and their maximum it does not, unless products in bfloat16 were converted
+ * in front of that: the kernel of the products ends with the maximum, and one of its own sums the
+ * numerators up (`softmax` in tests/judged/kernels.py). */
+enum { SAFE_ROW_ELEMENTS = 2816, MOST_ROW_ELEMENTS = 4096, MOST_SIDE_ELEMENTS = 3072 * 128 };
 
-static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
+/* of: what a maximum or a sum is taken of, so many elements at a time. */
+static bool rows_fit(const simulator *s, lval_id of, int64_t elements)
+{
+	if (elements <= SAFE_ROW_ELEMENTS)
+		return true;
+	uint32_t source = source_of(s, of);
+	const sim_op *from = source & NESTED_ID ? NULL : &s->ops[s->vals[source].def];
+	return elements <= MOST_ROW_ELEMENTS && from && from->class == CLASS_MATMUL &&
+		sat_mul(elements, work_at(s, from)->k) <= MOST_SIDE_ELEMENTS;
+}
+
+static uint8_t tile_of(
+	const simulator *s, const lowered *l, const lop *o, const sim_op *so, const sources *from)
 {
 	if (from->tile != TILE_NONE && so->class == CLASS_REDUCE)
-		return work_at(s, so)->sum_elements <= MOST_ROW_ELEMENTS ? TILE_ROWS : TILE_NONE;
+		return rows_fit(s, operand_at(l, o, 0), work_at(s, so)->sum_elements) ? TILE_ROWS
+																			  : TILE_NONE;
 	const work_entry *w = work_at(s, so);
 	return tile_behind(from->tile, w->step, w->expensive);
 }
@@ -173,7 +187,7 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 	}
 	sources from = o->nest ? nested_classify(s, l, so->earliest, tiled) : sources_of(s, l, o);
 	if (tiled)
-		so->tile = tile_of(s, so, &from);
+		so->tile = tile_of(s, l, o, so, &from);
 	/* the one value that an elementwise op makes its result from, and behind it what that one is
 	 * made from; none: it is made from little, as labels are that are compared with positions */
 	if (so->class != CLASS_ELEMENTWISE)
