@@ -552,14 +552,15 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
  * argument i of main? */
 int32_t argument_number(const simulator *s, const lowered *l, lval_id v);
 bool is_donated(const simulator *s, uint32_t i);
-void find_donated_types(simulator *s);
+void find_donated_types(simulator *s); /* fills simulator.donated_types */
 /* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
 void place_on_chip(simulator *s, const lowered *l);
 /* Between the two, what the loop keeps is on the chip. Time of copying it there. */
 int64_t enter_loop(simulator *s, lop_id begin);
 void leave_loop(simulator *s, lop_id end);
 /* Is the value still on the chip when op `at` reads it? It was made in the same region, and what
- * was written since fits there: what is written takes the place of what was written longest ago. */
+ * was written since fits there: what is written takes the place of what was written longest ago. A
+ * gradient that waits reads nothing there (gradients.c). */
 bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at);
 /* Is the value never in main memory? */
 bool stays(const simulator *s, const lowered *l, const sim_val *v);

@@ -100,10 +100,60 @@ START_TEST(test_narrow_rows_are_padded)
 }
 END_TEST
 
+/* A loop stacks 256 states of 64 x 64 numbers, 8 of them at a time. The counted dim would waste
+ * nothing in the lanes, but is none of a tile. */
+#define STATES "tensor<8x64x64xf32>"
+#define STACK "tensor<256x8x64x64xf32>"
+START_TEST(test_stacks_keep_the_counted_dim_out_of_tiles)
+{
+	int64_t bytes = temporary_bytes("tpu-v5e", "%x: " STATES, STATES,
+		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+		"%first = stablehlo.constant dense<0> : tensor<i32>\n"
+		"%one = stablehlo.constant dense<1> : tensor<i32>\n"
+		"%last = stablehlo.constant dense<256> : tensor<i32>\n"
+		"%empty = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> " STACK "\n"
+		"%r:3 = stablehlo.while(%i = %first, %s = %x, %all = %empty) : tensor<i32>, " STATES
+		", " STACK "\n cond {\n  %more = stablehlo.compare LT, %i, %last : (tensor<i32>, "
+		"tensor<i32>) -> tensor<i1>\n  stablehlo.return %more : tensor<i1>\n } do {\n"
+		"  %t = stablehlo.tanh %s : " STATES "\n"
+		"  %row = stablehlo.reshape %t : (" STATES ") -> tensor<1x8x64x64xf32>\n"
+		"  %u = stablehlo.dynamic_update_slice %all, %row, %i, %first, %first, %first : (" STACK
+		", tensor<1x8x64x64xf32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> " STACK
+		"\n  %n = stablehlo.add %i, %one : tensor<i32>\n"
+		"  stablehlo.return %n, %t, %u : tensor<i32>, " STATES ", " STACK "\n }\n"
+		"%sum = stablehlo.reduce(%r#2 init: %zero) applies stablehlo.add across dimensions = [0] : "
+		"(" STACK ", tensor<f32>) -> " STATES "\nreturn %sum : " STATES);
+	ck_assert_int_ge(bytes, 2 * 32 * (int64_t)M);
+	ck_assert_int_lt(bytes, (2 * 32 + 8) * (int64_t)M);
+}
+END_TEST
+
+/* A concatenation is written where two products read it, and not where one does. */
+#define HALF "tensor<131072x256xbf16>"
+#define BOTH "tensor<131072x512xbf16>"
+#define WEIGHT "tensor<512x512xbf16>"
+#define JOINED "%j = stablehlo.concatenate %a, %b, dim = 1 : (" HALF ", " HALF ") -> " BOTH "\n"
+#define PRODUCT(name, weight) \
+	name " = stablehlo.dot_general %j, " weight ", contracting_dims = [1] x [0] : (" BOTH \
+		 ", " WEIGHT ") -> " BOTH "\n"
+
+START_TEST(test_concatenations_of_several_products)
+{
+	int64_t one = temporary_bytes("tpu-v5e", "%a: " HALF ", %b: " HALF ", %w: " WEIGHT, BOTH,
+				JOINED PRODUCT("%p", "%w") "return %p : " BOTH),
+			two = temporary_bytes("tpu-v5e",
+				"%a: " HALF ", %b: " HALF ", %w: " WEIGHT ", %v: " WEIGHT, BOTH ", " BOTH,
+				JOINED PRODUCT("%p", "%w") PRODUCT("%q", "%v") "return %p, %q : " BOTH ", " BOTH);
+	ck_assert_int_eq(one, 0);
+	ck_assert_int_eq(two, 128 * (int64_t)M);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
 	const TTest *tests[] = {test_widened_beside_its_readers, test_matrices_of_a_batch_fill_tiles,
-		test_narrow_rows_are_padded};
+		test_narrow_rows_are_padded, test_stacks_keep_the_counted_dim_out_of_tiles,
+		test_concatenations_of_several_products};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }
