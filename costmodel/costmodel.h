@@ -343,12 +343,6 @@ typedef struct contraction_kernel {
 /* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside
  * all of it, and not when both operands have to be computed block by block. */
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
-/* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory
- * tiles in the order that wastes least (a compiler chooses the layout), fewer dims to a power of
- * two of a tile's rows. CPU compilers compute 16-bit floats as float32 and keep them so. Elsewhere
- * equal to sharding_local_bytes. minors: bit d: dim d may be the minor one, whatever that wastes,
- * as long as a tile has a use for one of them; ALL_MINORS: any. */
-#define ALL_MINORS UINT32_MAX
 /* Dims of a tensor that lie in the tiles: along the lanes, along the rows of a tile; of equally
  * good orders the one nearest to that of the dims. TILE_NO_DIM: not tiled, or fewer than two dims.
  */
@@ -356,7 +350,12 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
 typedef struct tile_dims {
 	uint32_t minor, second;
 } tile_dims;
-/* tile: NULL or set. */
+/* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory
+ * tiles in the order that wastes least (a compiler chooses the layout), fewer dims to a power of
+ * two of a tile's rows. CPU compilers compute 16-bit floats as float32 and keep them so. Elsewhere
+ * equal to sharding_local_bytes. minors: bit d: dim d may be the minor one, whatever that wastes,
+ * as long as a tile has a use for one of them; ALL_MINORS: any. tile: NULL or set. */
+#define ALL_MINORS UINT32_MAX
 int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id,
 	const ir_type *ty, uint32_t minors, tile_dims *tile);
 

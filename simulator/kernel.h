@@ -49,8 +49,8 @@ void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes);
 /* .. and n elements of what the op makes, as they lie where it has windows in whole tiles. */
 int64_t in_whole_tiles(const sim_op *o, int64_t n);
 
-/* arrange.c: what members and operands cost besides, n times: copies into another order of dims,
- * pieces of windowed einsums. */
+/* arrange.c: what members and operands cost besides, n times: parts of concatenations, copies into
+ * another order of dims, pieces of windowed einsums. */
 void kernel_add_parts(const simulator *s, kernel *k, const lop *o, int64_t n);
 void kernel_leave_windows(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n);
 void kernel_add_rows(

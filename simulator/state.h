@@ -222,8 +222,8 @@ typedef struct kept_value {
  * are all rounded in front of the loops that take one of them at a time; what main returns of
  * gathered values, and copies of the arguments that these update (updates.c). */
 typedef struct held_value {
-	lval_id from, by;  /* the argument; the conversion's result in a loop */
-	lop_id begin, end; /* of the first loop, of the last */
+	lval_id from, by;  /* the argument that is rounded, ID_NONE: others; what is shown for it */
+	lop_id begin, end; /* from the first loop to the last; positions where it is there */
 	int64_t bytes;
 } held_value;
 

@@ -40,11 +40,6 @@ static bool lies_as_result(
 	return part % whole == 0;
 }
 
-static int64_t padded(int64_t n, int64_t tile)
-{
-	return sat_mul(ceil_div(MAX(n, 1), MAX(tile, 1)), MAX(tile, 1));
-}
-
 /* Bytes of all parts in the order of their dims, each in tiles of its own. */
 static int64_t bytes_in_parts(const simulator *s, const lop *o, const ir_type *ty)
 {
@@ -55,7 +50,7 @@ static int64_t bytes_in_parts(const simulator *s, const lop *o, const ir_type *t
 				tile = d + 1 == ty->rank ? s->dev.tile_minor
 			: d + 2 == ty->rank          ? MIN(s->dev.tile_second, part)
 										 : 1;
-		elements = sat_mul(elements, padded(part, tile));
+		elements = sat_mul(elements, sat_mul(ceil_div(part, tile), tile));
 	}
 	return sat_mul(elements, elem_bits((enum elem)ty->elem)) / 8;
 }

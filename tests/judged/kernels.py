@@ -31,7 +31,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
               read two caches into which a word is written (64 texts of 1024 words): us of each kernel
     moves     tanh, then slices, pads, a concatenation, a reversal of it: us of each kernel
     softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
-              "with" where the numerators are made with the products, else "apart"; then the same with gradients and a factor, by queries, keys and depth
+              "with" where the numerators are made with the products, else "apart"; then the same with a factor, by queries, keys and depth, without and with gradients
     pieces    two values side by side as an operand of one product, and of two: what is written
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
     results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
@@ -569,11 +569,12 @@ def main(topologies_wanted):
         for dtype in (F32, BF16):
             made = {name: "with" if "reduce-window" in chip.text(behind(between), ((4, 512, 512), dtype), *[((512, 8, 64), dtype)] * 3) else "apart" for name, between in BETWEEN.items()}
             chip.say("softmax", dtype.__name__, ", ".join("%s: %s" % each for each in made.items()))
-        of_factor = jax.grad(across(lambda scores: scores.astype(F32) * .125), (2, 3, 4))
+        of_factor = across(lambda scores: scores.astype(F32) * .125)
         for queries, keys, depth in ((2048, 2048, 128), (3072, 3072, 128), (512, 4096, 64), (4096, 4096, 64), (1024, 4096, 128), (4096, 4096, 128), (1024, 5120, 128), (512, 8192, 64)):
             shapes = ((2, queries, 512), BF16), ((2, keys, 512), BF16), *[((512, 8, depth), BF16)] * 3
             alone = r" = (?:f32|bf16)\[2,8,%d,%d\]\S* fusion\([^)]*\), kind=kOutput" % (queries, keys)
-            chip.say("softmax", "%d x %d, %d deep: %s" % (queries, keys, depth, "apart" if re.search(alone, chip.text(of_factor, *shapes).split("\nENTRY")[1]) else "with"))
+            made = ["apart" if re.search(alone, chip.text(f, *shapes).split("\nENTRY")[1]) else "with" for f in (of_factor, jax.grad(of_factor, (2, 3, 4)))]
+            chip.say("softmax", "%d x %d, %d deep: %s; with gradients: %s" % (queries, keys, depth, *made))
         halves = ((65536, 256), BF16), ((65536, 256), BF16), ((512, 512), BF16)
         for name, function in (("one", beside), ("two", jax.grad(lambda *a: jnp.sum(beside(*a).astype(F32) ** 2), 2))):
             chip.say("pieces", name, "product%s:" % ("" if name == "one" else "s"), chip.listed(function, *halves))

@@ -340,7 +340,8 @@ static int64_t updated(uint32_t dim, int32_t to)
 	type_id whole = fix_type(&f, ELEM_F32, 2, 4096, 1024),
 			part = dim ? fix_type(&f, ELEM_F32, 2, 4096, 64) : fix_type(&f, ELEM_F32, 2, 256, 1024),
 			large = fix_type(&f, ELEM_F32, 2, 10240, 1024);
-	lval_id w = fix_arg(&f, whole), x = fix_arg(&f, large), p = fix_arg(&f, part),
+	fix_arg(&f, whole);
+	lval_id x = fix_arg(&f, large), p = fix_arg(&f, part),
 			sum = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_op(&f, OP_TANH, large, 1, x), large),
 			end = fix_op(&f, OP_REDUCE, fix_type(&f, ELEM_F32, 1, 1024), 1, sum),
 			updated = fix_gather(&f, "x", fix_op(&f, OP_TANH, part, 1, p), whole, dim);
@@ -348,7 +349,6 @@ static int64_t updated(uint32_t dim, int32_t to)
 	f.dn.result_of_arg = xmalloc(f.dn.n_args * sizeof *f.dn.result_of_arg);
 	for (uint32_t i = 0; i < f.dn.n_args; i++)
 		f.dn.result_of_arg[i] = i ? -1 : to;
-	(void)w;
 	fix_return(&f, 2, updated, end);
 	int64_t bytes = fix_simulate(&f).temporary_bytes;
 	fix_release(&f);
