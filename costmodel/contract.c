@@ -109,7 +109,8 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	bool untiled = all[ROLE_CONTRACTED] && all[ROLE_FREE] &&
 		(!in_tile[ROLE_CONTRACTED] || !in_tile[ROLE_FREE]);
 	w->untiled |= (uint8_t)(untiled << slot);
-	w->split_rows |= free_apart && all[ROLE_BATCH] == 1;
+	w->split_rows |= free_apart;
+	w->one_batch |= free_apart && all[ROLE_BATCH] == 1;
 }
 
 static uint32_t mask_of(const int64_t *dims, uint32_t n)

@@ -189,9 +189,9 @@ typedef struct op_work {
 	contraction dims;    /* peak_ns left 0 */
 	uint8_t unsorted;    /* bit k: dims of operand k of a contraction are not batch first, then
 	                        contracted and free ones, each together */
-	bool split_rows; /* free dims of an operand lie apart, with one batch dim: grouped queries of
-	                    one sequence */
-	uint8_t untiled; /* bit k: its last two dims are not a contracted and a free one */
+	bool split_rows;     /* free dims of an operand lie apart: grouped queries */
+	bool one_batch;      /* .. and it has one batch dim: those of one sequence */
+	uint8_t untiled;     /* bit k: its last two dims are not a contracted and a free one */
 	int64_t last_two[2][2];               /* of operand k: local sizes, of those that are not 1 */
 	int64_t dft_stages, dft_elements;     /* > 0: a Fourier transform */
 	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input,
@@ -434,6 +434,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "36"
+#define COST_MODEL_VERSION "37"
 
 #endif

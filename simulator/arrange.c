@@ -204,7 +204,7 @@ void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 		return;
 	lval_id whole = base_of(s, operand_at(l, o, so->whole)),
 			cut = base_of(s, operand_at(l, o, !so->whole));
-	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->root))
+	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], s->ops[k->root].latest))
 		kernel_add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
 	int bits = stored_bits(s, l, cut);
 	if (so->window == WINDOW_SCATTER)

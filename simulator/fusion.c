@@ -461,12 +461,47 @@ static void make_root(simulator *s, const lowered *l, lop_id id)
 	post_operands(s, l, id);
 }
 
+/* The last op that makes something for the kernel of `root`, but for what it makes itself,
+ * arguments and little values; at the least the product itself. */
+static lop_id last_needed(const simulator *s, const lowered *l, lop_id product, lop_id root)
+{
+	int64_t made = s->vals[l->ops.p[product].results].bytes;
+	lop_id last = product;
+	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
+		for (uint32_t k = 0; k < l->ops.p[m].n_operands; k++) {
+			const sim_val *v = &s->vals[operand_at(l, &l->ops.p[m], k)];
+			if (v->def > last && s->ops[v->def].root != root && !v->argument && !v->constant &&
+				!is_little(v->bytes, made))
+				last = v->def;
+		}
+	return last;
+}
+
+/* A gradient's product and the update of its argument are one kernel, which XLA's scheduler runs as
+ * soon as it can, not where the program updates its arguments. Ops that write something stand for
+ * positions. */
+static lop_id runs_at(const simulator *s, const lowered *l, lop_id product, lop_id root)
+{
+	lop_id needed = last_needed(s, l, product, root);
+	lval_id a = operand_at(l, &l->ops.p[product], 0), b = operand_at(l, &l->ops.p[product], 1);
+	const sim_val *g = &s->vals[s->vals[a].def > s->vals[b].def ? a : b];
+	if (g->last_use != ID_NONE)
+		needed = MAX(needed, g->last_use);
+	uint32_t n = s->writers.n;
+	while (n && s->writers.p[n - 1] < needed)
+		n--;
+	return n ? MIN(s->writers.p[n - 1], root) : root;
+}
+
 static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool write)
 {
 	sim_op *o = &s->ops[id], *r = &s->ops[root];
 	o->mode = MODE_FUSED;
 	o->side = s->vals[l->ops.p[id].results].side;
-	o->root = o->earliest = o->latest = root;
+	o->root = o->earliest = root;
+	if (makes_gradient(s, l, id))
+		r->latest = runs_at(s, l, id, root);
+	o->latest = r->latest;
 	o->next = r->first_member;
 	r->first_member = id;
 	r->has_matmul |= o->class == CLASS_MATMUL;

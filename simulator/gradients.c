@@ -69,6 +69,43 @@ void find_gradients(simulator *s)
 	free(leads);
 }
 
+void find_softmax_gradients(simulator *s)
+{
+	const program *p = s->p;
+	node_id *of = xmalloc(MAX(p->vals.n, 1) * sizeof *of); /* the one product that it is made of */
+	s->differentiated = xcalloc(MAX(p->nodes.n, 1), sizeof *s->differentiated);
+	for (uint32_t v = 0; v < p->vals.n; v++)
+		of[v] = ID_NONE;
+	for (node_id n = 0; n < p->nodes.n; n++) {
+		const node *x = &p->nodes.p[n];
+		const pval_id *slots = node_slots(p, x);
+		if (x->n_results != 1 || x->kind == NODE_EDGE || x->kind == NODE_REGION)
+			continue;
+		pval_id result = slots[x->n_operands];
+		if (is_product(x)) {
+			of[result] = n;
+			continue;
+		}
+		if (!passes_elements(x))
+			continue;
+		const ir_type *ty = pval_type(p, result);
+		bool several = false;
+		for (uint32_t i = 0; i < x->n_operands; i++) {
+			const ir_type *from = pval_type(p, slots[i]);
+			node_id product = of[slots[i]];
+			if (product == ID_NONE || from->elements != ty->elements)
+				continue;
+			several |= of[result] != ID_NONE && of[result] != product;
+			if (several)
+				s->differentiated[product] = s->differentiated[of[result]] = true;
+			of[result] = product;
+		}
+		if (several)
+			of[result] = ID_NONE;
+	}
+	free(of);
+}
+
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o)
 {
 	return s->ops[o].class == CLASS_MATMUL && l->ops.p[o].node != ID_NONE &&

@@ -171,7 +171,7 @@ static void read_value(
 	simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
-	bool there = v == s->prefetched.val || reaches(s, l, val, k->root);
+	bool there = v == s->prefetched.val || reaches(s, l, val, s->ops[k->root].latest);
 	wait_for(s, k, v);
 	part = val->rounded ? part / 2 : part;
 	if (part) {
@@ -275,7 +275,8 @@ static void add_rows_of_product(
 	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2 || w->operand_ns)
 		return;
 	lval_id v = operand_source(s, l, o, w->m < w->n);
-	if (s->vals[v].bytes > half_of_chip(s, k->root) && !reaches(s, l, &s->vals[v], k->root))
+	if (s->vals[v].bytes > half_of_chip(s, k->root) &&
+		!reaches(s, l, &s->vals[v], s->ops[k->root].latest))
 		k->rows_ns = sat_add(k->rows_ns,
 			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
 }
@@ -294,7 +295,7 @@ static void note_split(
 		const sim_val *val = &s->vals[v];
 		bool fetched =
 			!s->dev.prefetch_bytes && val->argument && val->bytes <= half_of_chip(s, k->root);
-		if (fetched || v == s->prefetched.val || reaches(s, l, val, k->root))
+		if (fetched || v == s->prefetched.val || reaches(s, l, val, s->ops[k->root].latest))
 			return;
 		if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 			least = MIN(least, val->bytes);

@@ -208,6 +208,7 @@ void memo_init(simulator *s)
 	find_minors(s);
 	find_feeds(s);
 	find_gradients(s);
+	find_softmax_gradients(s);
 	find_donated_types(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
@@ -225,6 +226,7 @@ void memo_release(simulator *s)
 	free(s->minors);
 	free(s->feeds);
 	free(s->gradients);
+	free(s->differentiated);
 	free(s->donated_types);
 	free(s->work.first);
 	free(s->work.last);
@@ -399,6 +401,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.few_features = (w.k_part > 0 && w.k_part < s->dev.tile_second) ||
 			(w.m_part > 0 && w.m_part < s->dev.tile_second),
 		.split_rows = w.split_rows,
+		.one_batch = w.one_batch,
 		.rounds =
 			s->dev.target == TARGET_TPU && w.elem == ELEM_F32 && w.precision == PRECISION_DEFAULT,
 		.moves = w.moves || n->op_kind == OP_SELECT,

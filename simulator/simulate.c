@@ -138,49 +138,58 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 }
 
 /* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of up to
- * some 2,816 elements, and with gradients of up to 4,096. We say so for rows of up to 4,096 where
- * their side of the product is no larger than 3,072 x 128 elements, and do not ask for gradients:
- * of 24 cases with them 20 are as in the compiler, of 24 without 16. Where a factor, a mask or a
- * bias stands between products and their maximum it does not, unless products in bfloat16 were
- * converted in front of that: the kernel of the products ends with the maximum, and one of its own
- * sums the numerators up (`softmax` in tests/judged/kernels.py). */
-enum { SAFE_ROW_ELEMENTS = 2816, MOST_ROW_ELEMENTS = 4096, MOST_SIDE_ELEMENTS = 3072 * 128 };
+ * some 2,816 elements. Where the gradient of that softmax reads them, too, it does so for rows of
+ * up to 4,096, if both operands of the product have no more than 3 << 18 elements together
+ * (44 of 48 cases). Where a factor, a mask or a bias stands between products and their maximum it
+ * does not, unless products in bfloat16 were converted in front of that: the kernel of the products
+ * ends with the maximum, and one of its own sums the numerators up (`softmax` in
+ * tests/judged/kernels.py). */
+enum { SAFE_ROW_ELEMENTS = 2816, MOST_ROW_ELEMENTS = 4096, MOST_SIDES_ELEMENTS = 3 << 18 };
 
 /* of: what a maximum or a sum is taken of, so many elements at a time. */
-static bool rows_fit(const simulator *s, lval_id of, int64_t elements)
+static bool rows_fit(const simulator *s, const lowered *l, lval_id of, int64_t elements)
 {
 	if (elements <= SAFE_ROW_ELEMENTS)
 		return true;
 	uint32_t source = source_of(s, of);
-	const sim_op *from = source & NESTED_ID ? NULL : &s->ops[s->vals[source].def];
-	return elements <= MOST_ROW_ELEMENTS && from && from->class == CLASS_MATMUL &&
-		sat_mul(elements, work_at(s, from)->k) <= MOST_SIDE_ELEMENTS;
+	if (elements > MOST_ROW_ELEMENTS || (source & NESTED_ID))
+		return false;
+	lop_id at = s->vals[source].def;
+	if (s->ops[at].class != CLASS_MATMUL || l->ops.p[at].node == ID_NONE)
+		return false;
+	const work_entry *w = work_at(s, &s->ops[at]);
+	return s->differentiated[l->ops.p[at].node] &&
+		sat_mul(sat_add(w->m, w->n), w->k) <= MOST_SIDES_ELEMENTS;
 }
 
 static uint8_t tile_of(
 	const simulator *s, const lowered *l, const lop *o, const sim_op *so, const sources *from)
 {
 	if (from->tile != TILE_NONE && so->class == CLASS_REDUCE)
-		return rows_fit(s, operand_at(l, o, 0), work_at(s, so)->sum_elements) ? TILE_ROWS
-																			  : TILE_NONE;
+		return rows_fit(s, l, operand_at(l, o, 0), work_at(s, so)->sum_elements) ? TILE_ROWS
+																				 : TILE_NONE;
 	const work_entry *w = work_at(s, so);
 	return tile_behind(from->tile, w->step, w->expensive);
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for
  * what passes by. Grouped queries of one sequence libtpu 0.0.51 makes a convolution of, behind
- * which nothing goes on. */
-static bool stays_on_chip(const simulator *s, const sim_op *matmul)
+ * which nothing goes on; with those of several it does so where a gradient meets the scores. */
+static bool stays_on_chip(const simulator *s, const lop *o, const sim_op *matmul)
 {
 	const work_entry *w = work_at(s, matmul);
-	return w->side_bytes <= s->dev.on_chip_bytes / 2 && !w->split_rows;
+	bool apart =
+		w->one_batch || (w->split_rows && o->node != ID_NONE && s->differentiated[o->node]);
+	return w->side_bytes <= s->dev.on_chip_bytes / 2 && !apart;
 }
 
 static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_op *so)
 {
 	bool tiled = s->dev.on_chip_bytes && o->kind == LOP_COMPUTE;
 	switch (so->class) {
-	case CLASS_MATMUL: so->tile = tiled && stays_on_chip(s, so) ? TILE_INSIDE : TILE_NONE; return;
+	case CLASS_MATMUL:
+		so->tile = tiled && stays_on_chip(s, o, so) ? TILE_INSIDE : TILE_NONE;
+		return;
 	case CLASS_ELEMENTWISE:
 	case CLASS_REDUCE:
 	case CLASS_ALIAS: break;

@@ -38,6 +38,7 @@ typedef struct work_entry {
 	bool few_features; /* convolutions: their kernel, or its gradient, is of so few features that
 	                      they share a tile */
 	bool split_rows;   /* matmuls: as op_work */
+	bool one_batch;    /* matmuls: as op_work */
 	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
 	bool moves;        /* as op_work; selections, too */
 	bool maps;         /* elements of the operands at the same place make one of the result */
@@ -363,9 +364,10 @@ struct simulator {
 	donation dn;
 	work_memo work;
 	collective_slot *collectives;
-	uint32_t *minors;    /* by type: the dims that may be in the lanes of a TPU */
-	bool *gradients;     /* by node: find_gradients */
-	bool *donated_types; /* by type: is an argument of it donated? */
+	uint32_t *minors;     /* by type: the dims that may be in the lanes of a TPU */
+	bool *gradients;      /* by node: find_gradients */
+	bool *differentiated; /* by node: find_softmax_gradients */
+	bool *donated_types;  /* by type: is an argument of it donated? */
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
@@ -598,6 +600,10 @@ bool is_product(const node *x);
 bool passes_elements(const node *x);
 /* gradients.c: which products of the program make gradients of arguments */
 void find_gradients(simulator *s);
+/* Which products meet another one element by element, as scores meet the gradient of the softmax
+ * that is taken of them. Two summands do, too: it matters where a maximum of the product is taken.
+ */
+void find_softmax_gradients(simulator *s);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
 /* Marks the kernels of such products that wait, and what they read; simulator.late says until when.
  */

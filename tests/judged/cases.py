@@ -155,6 +155,11 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("residuals of equations", "residuals", "data=4,model=4", V5E),
     ("several next words", "ahead", "data=4,model=4", V5E),
     ("eight-bit serving", "served", "data=4,model=4", V5E),
+    ("capped scores", "softcapped", "data=4,model=4", V5E),
+    ("biases by distance", "biased", "data=4,model=4", V5E),
+    ("parallel layers", "parallel", "data=2,model=4", V6E),
+    ("feature crosses", "crossed", "data=4,model=4", V5E),
+    ("series by patches", "series", "data=2,model=4", V5P),
 )]
 
 

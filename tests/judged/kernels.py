@@ -32,6 +32,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     moves     tanh, then slices, pads, a concatenation, a reversal of it: us of each kernel
     softmax   of attention over so many places, its operands projected first: us of each kernel; then over 512, with work between products and their maximum:
               "with" where the numerators are made with the products, else "apart"; then the same with a factor, by queries, keys and depth, without and with gradients
+    grouped   attention of so many sequences, two queries to a key, without and with gradients: what the kernel of the first product writes, numerators or scores
     pieces    two values side by side as an operand of one product, and of two: what is written
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
     results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
@@ -121,6 +122,14 @@ def across(between):
         numbers = jax.nn.softmax(between(jnp.einsum("bqhk,bthk->bhqt", q, k)), axis=-1).astype(x.dtype)
         return jnp.sum(jnp.einsum("bhqt,bthk->bqhk", numbers, v).astype(F32) ** 2)
     return loss
+
+
+def of_groups(x, wq, wk, wv):
+    """Two queries to a key; the sum of squares of what comes out."""
+    q, k, v = (jnp.einsum("bsd,dhk->bshk", x, w) for w in (wq, wk, wv))
+    q = q.reshape(*k.shape[:3], 2, -1)
+    shares = jax.nn.softmax(jnp.einsum("bqgrk,btgk->bgrqt", q, k).astype(F32) * .088, axis=-1).astype(x.dtype)
+    return jnp.sum(jnp.einsum("bgrqt,btgk->bqgrk", shares, v).astype(F32) ** 2)
 
 
 def beside(a, b, w):
@@ -575,6 +584,11 @@ def main(topologies_wanted):
             alone = r" = (?:f32|bf16)\[2,8,%d,%d\]\S* fusion\([^)]*\), kind=kOutput" % (queries, keys)
             made = ["apart" if re.search(alone, chip.text(f, *shapes).split("\nENTRY")[1]) else "with" for f in (of_factor, jax.grad(of_factor, (2, 3, 4)))]
             chip.say("softmax", "%d x %d, %d deep: %s; with gradients: %s" % (queries, keys, depth, *made))
+        for sequences in (1, 4):
+            shapes = ((sequences, 1024, 512), BF16), ((512, 8, 128), BF16), *[((512, 4, 128), BF16)] * 2
+            numerators = r" = \(f32\[[\d,]+\]\S*, f32\[(?:4,)?4,(?:1024,1024,2|2,1024,1024)\]\S*\) fusion\([^)]*\), kind=kOutput"
+            made = ["numerators" if re.search(numerators, chip.text(f, *shapes).split("\nENTRY")[1]) else "scores" for f in (of_groups, jax.grad(of_groups, (1, 2, 3)))]
+            chip.say("grouped", "%d sequences: %s; with gradients: %s" % (sequences, *made))
         halves = ((65536, 256), BF16), ((65536, 256), BF16), ((512, 512), BF16)
         for name, function in (("one", beside), ("two", jax.grad(lambda *a: jnp.sum(beside(*a).astype(F32) ** 2), 2))):
             chip.say("pieces", name, "product%s:" % ("" if name == "one" else "s"), chip.listed(function, *halves))

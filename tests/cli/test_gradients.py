@@ -1,0 +1,95 @@
+"""What depends on gradients in the cost model: kernels that update an argument with its gradient run when that is there, and what a softmax's numerators are made with
+(`softmax` and `grouped` in tests/judged/kernels.py say what libtpu 0.0.51 does)."""
+import json
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+
+
+def simulated(text, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(text)
+    done = subprocess.run([TOOL, "simulate", str(path), "--device", "tpu-v5e", "--json", "--ops"], capture_output=True, text=True, timeout=60)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)
+
+
+def program(arguments, lines, results):
+    """arguments and results: (name, type)."""
+    return "module {\n func.func public @main(%s) -> (%s) {\n %s\n return %s : %s\n }\n}\n" % (
+        ", ".join("%%%s: %s" % a for a in arguments), ", ".join(t for _, t in results), "\n ".join(lines), ", ".join("%" + n for n, _ in results), ", ".join(t for _, t in results))
+
+
+def step(layers):
+    """Products in a row, their gradients, and behind all of these the updates of the weights."""
+    rows, weight = "tensor<32768x4096xbf16>", "tensor<4096x4096xbf16>"
+    lines = ["%%h%d = stablehlo.dot_general %%h%d, %%w%d, contracting_dims = [1] x [0] : (%s, %s) -> %s" % (i + 1, i, i, rows, weight, rows) for i in range(layers)]
+    lines.append("%%g%d = stablehlo.tanh %%h%d : %s" % (layers, layers, rows))
+    for i in reversed(range(layers)):
+        lines += ["%%g%d = stablehlo.dot_general %%g%d, %%w%d, contracting_dims = [1] x [1] : (%s, %s) -> %s" % (i, i + 1, i, rows, weight, rows),
+                  "%%d%d = stablehlo.dot_general %%h%d, %%g%d, contracting_dims = [0] x [0] : (%s, %s) -> %s" % (i, i, i + 1, rows, rows, weight)]
+    lines += ["%%n%d = stablehlo.subtract %%w%d, %%d%d : %s" % (i, i, i, weight) for i in range(layers)]
+    return program([("h0", rows)] + [("w%d" % i, weight) for i in range(layers)], lines, [("n%d" % i, weight) for i in range(layers)] + [("g0", rows)])
+
+
+def test_updates_do_not_wait(tmp_path):
+    """A layer more keeps what its forward pass makes, not the gradient of that, too, until all weights are updated."""
+    few, many = (simulated(step(layers), tmp_path)["temporary_bytes"] for layers in (6, 10))
+    assert many - few == 4 * 32768 * 4096 * 2
+
+
+def attention(queries, keys, sequences=2, gradients=False, grouped=False, heads=4, depth=64):
+    """Scores, their softmax and what it makes of values; with gradients: what the result's gradient, an argument, makes of queries."""
+    shares = heads // 2 if grouped else heads  # of keys; queries of a group lie behind each other
+    of_q = (sequences, queries, shares, 2, depth) if grouped else (sequences, queries, heads, depth)
+    of_k = (sequences, keys, shares, depth)
+    made, of_s, of_r = ((sequences, shares, queries, 2, keys), (sequences, shares, 2, queries, keys), (sequences, shares, 2, queries)) if grouped else (
+        None, (sequences, heads, queries, keys), (sequences, heads, queries))
+
+    def tensor(dims, element="bf16"):
+        return "tensor<%sx%s>" % ("x".join(map(str, dims)), element)
+
+    s, r, rank = tensor(of_s, "f32"), tensor(of_r, "f32"), len(of_s)
+    widen = "dims = [%s] : (%s) -> %s" % (", ".join(map(str, range(rank - 1))), r, s)
+    lines = ["%%least = stablehlo.constant dense<0xFF800000> : tensor<f32>", "%%zero = stablehlo.constant dense<0.0> : tensor<f32>"]
+
+    def product(name, of):
+        numbers = "batching_dims = [0, 2] x [0, 2], contracting_dims = [%d] x [3]" % (len(of_q) - 1)
+        if not grouped:
+            return ["%%%sh = stablehlo.dot_general %%%s, %%%s, %s : (%s, %s) -> %s" % (name, *of, numbers, tensor(of_q), tensor(of_k), tensor(of_s))]
+        return ["%%%sm = stablehlo.dot_general %%%s, %%%s, %s : (%s, %s) -> %s" % (name, *of, numbers, tensor(of_q), tensor(of_k), tensor(made)),
+                "%%%sh = stablehlo.transpose %%%sm, dims = [0, 1, 3, 2, 4] : (%s) -> %s" % (name, name, tensor(made), tensor(of_s))]
+
+    def reduced(name, of, how, start):
+        return "%%%s = stablehlo.reduce(%%%s init: %%%s) applies stablehlo.%s across dimensions = [%d] : (%s, tensor<f32>) -> %s" % (name, of, start, how, rank - 1, s, r)
+
+    lines += product("s", "qk") + ["%%s = stablehlo.convert %%sh : (%s) -> %s" % (tensor(of_s), s), reduced("top", "s", "maximum", "least"),
+                                   "%%topw = stablehlo.broadcast_in_dim %%top, %s" % widen, "%%low = stablehlo.subtract %%s, %%topw : %s" % s, "%%e = stablehlo.exponential %%low : %s" % s,
+                                   reduced("sum", "e", "add", "zero"), "%%sumw = stablehlo.broadcast_in_dim %%sum, %s" % widen, "%%p = stablehlo.divide %%e, %%sumw : %s" % s,
+                                   "%%ph = stablehlo.convert %%p : (%s) -> %s" % (s, tensor(of_s))]
+    groups = "batching_dims = [0, 1] x [0, 2], contracting_dims = [%d] x [1]" % (rank - 1)
+    out = tensor((*of_s[:-1], depth))
+    lines.append("%%out = stablehlo.dot_general %%ph, %%v, %s : (%s, %s) -> %s" % (groups, tensor(of_s), tensor(of_k), out))
+    results = [("out", out)]
+    if gradients:
+        lines += product("g", "ov") + ["%%g = stablehlo.convert %%gh : (%s) -> %s" % (tensor(of_s), s), "%%gp = stablehlo.multiply %%g, %%p : %s" % s, reduced("of", "gp", "add", "zero"),
+                                       "%%ofw = stablehlo.broadcast_in_dim %%of, %s" % widen, "%%less = stablehlo.subtract %%g, %%ofw : %s" % s, "%%ds = stablehlo.multiply %%less, %%p : %s" % s,
+                                       "%%dsh = stablehlo.convert %%ds : (%s) -> %s" % (s, tensor(of_s)),
+                                       "%%dq = stablehlo.dot_general %%dsh, %%k, %s : (%s, %s) -> %s" % (groups, tensor(of_s), tensor(of_k), out)]
+        results.append(("dq", out))
+    names = [("q", tensor(of_q)), ("k", tensor(of_k)), ("v", tensor(of_k))] + ([("o", tensor(of_q))] if gradients else [])
+    return program(names, [line.replace("%%", "%") for line in lines], results)
+
+
+@pytest.mark.parametrize("queries, keys, options, together", [
+    (1024, 2048, {}, True), (4096, 4096, {}, False), (4096, 4096, {"gradients": True}, True), (4096, 4096, {"gradients": True, "depth": 128}, False), (1024, 8192, {"gradients": True}, False),
+    (1024, 1024, {"grouped": True}, True), (1024, 1024, {"grouped": True, "gradients": True}, False), (1024, 1024, {"grouped": True, "sequences": 1}, False)])
+def test_numerators(queries, keys, options, together, tmp_path):
+    """Are they made with their products? Then they start with these; else each kernel that reads them makes them again."""
+    ops = simulated(attention(queries, keys, **options), tmp_path)["ops"]
+    product = next(o for o in ops if o["name"] == "stablehlo.dot_general")
+    assert [o["start_ns"] == product["start_ns"] for o in ops if o["name"] == "stablehlo.exponential"] == ([True] if together else [])
