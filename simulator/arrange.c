@@ -110,8 +110,7 @@ void kernel_add_rows(
 	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
 
-/* Does some dim of the value fill whole lanes? */
-static bool fills_lanes(const simulator *s, const lowered *l, lval_id v)
+bool fills_lanes(const simulator *s, const lowered *l, lval_id v)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
 	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
@@ -196,7 +195,7 @@ static int64_t last_dim(const lowered *l, lval_id v)
 
 /* What each iteration of a windowed einsum needs all of is read again by each, unless it is on the
  * chip; what is cut into pieces that are scattered is first brought into an order in which they do
- * not share lanes. */
+ * not share lanes: a copy with another minor dim, from the chip or to it unless it is larger. */
 void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 {
 	const sim_op *so = &s->ops[o - l->ops.p];
@@ -206,9 +205,10 @@ void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 			cut = base_of(s, operand_at(l, o, !so->whole));
 	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], s->ops[k->root].latest))
 		kernel_add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
-	int bits = stored_bits(s, l, cut);
+	int sides = s->vals[cut].bytes > most_on_chip(s, k->root) ? 2 : 1; /* in main memory */
 	if (so->window == WINDOW_SCATTER)
-		k->apart_ns = sat_add(k->apart_ns, reorder_time_ns(&s->dev, s->vals[cut].bytes, bits));
+		k->apart_ns = sat_add(k->apart_ns,
+			transposed_time_ns(&s->dev, s->vals[cut].bytes, stored_bits(s, l, cut), sides));
 }
 
 /* The loop of a windowed einsum multiplies two pieces at a time. Where an operand is gathered it

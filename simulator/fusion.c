@@ -26,7 +26,7 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 	if (o->window || from->window) /* a loop: what it reads and makes is in memory */
 		return false;
 	if (from->class == CLASS_MATMUL)
-		return tpu && o->mode != MODE_COPIED &&
+		return tpu && !from->apart && o->mode != MODE_COPIED &&
 			(o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));
 	if (from->class == CLASS_REDUCE)
 		return from->tile == TILE_ROWS && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED &&

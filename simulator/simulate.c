@@ -172,15 +172,30 @@ static uint8_t tile_of(
 	return tile_behind(from->tile, w->step, w->expensive);
 }
 
+static bool meets_gradient(const simulator *s, const lop *o)
+{
+	return o->node != ID_NONE && s->differentiated[o->node];
+}
+
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for
  * what passes by. Grouped queries of one sequence libtpu 0.0.51 makes a convolution of, behind
- * which nothing goes on; with those of several it does so where a gradient meets the scores. */
+ * which nothing goes on; with those of several it does so where a gradient meets the scores
+ * (`grouped` in tests/judged/kernels.py). */
 static bool stays_on_chip(const simulator *s, const lop *o, const sim_op *matmul)
 {
 	const work_entry *w = work_at(s, matmul);
-	bool apart =
-		w->one_batch || (w->split_rows && o->node != ID_NONE && s->differentiated[o->node]);
+	bool apart = w->one_batch || (w->split_rows && meets_gradient(s, o));
 	return w->side_bytes <= s->dev.on_chip_bytes / 2 && !apart;
+}
+
+/* Scores that have another order of dims outside of products (kernel_arrange_for_batch in
+ * arrange.c) and meet a gradient are written, and a kernel of its own makes the numerators of their
+ * softmax (`narrow` in tests/judged/kernels.py). */
+static bool is_written_first(
+	const simulator *s, const lowered *l, const lop *o, const sim_op *matmul)
+{
+	return work_at(s, matmul)->unfilled >> 2 & 1 && meets_gradient(s, o) &&
+		fills_lanes(s, l, o->results);
 }
 
 static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_op *so)
@@ -189,6 +204,7 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 	switch (so->class) {
 	case CLASS_MATMUL:
 		so->tile = tiled && stays_on_chip(s, o, so) ? TILE_INSIDE : TILE_NONE;
+		so->apart = tiled && is_written_first(s, l, o, so);
 		return;
 	case CLASS_ELEMENTWISE:
 	case CLASS_REDUCE:

@@ -127,6 +127,7 @@ typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool waits;       /* roots: for the end of the backward pass (gradients.c) */
 	bool has_matmul;  /* roots: a matmul is inside */
+	bool apart;       /* matmuls: what reads it is not in its kernel */
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
@@ -585,6 +586,8 @@ void timeline_begin(simulator *s);
 void timeline_run(
 	simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
 void timeline_drain(simulator *s);
+/* arrange.c: does some dim of the value fill whole lanes? */
+bool fills_lanes(const simulator *s, const lowered *l, lval_id v);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
 /* stored.c: bits of an element as it is stored. */
