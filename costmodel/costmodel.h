@@ -114,6 +114,8 @@ typedef struct device {
 	int64_t matmul_operand_waits; /* 1: not while it is read from memory */
 	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
 	                            no fewer summands than columns; 0: hidden behind the rest */
+	int64_t matmul_intake_s; /* elements per second of the smaller operand of each product of a
+	                            batch that the matmul unit takes in; 0: hidden behind the rest */
 	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
 	                            padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
@@ -281,6 +283,9 @@ int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool 
  * hidden behind writing its results where there are no fewer summands than the smaller of m and n,
  * and more than the matmul unit takes at once. */
 int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k);
+/* Time in which the matmul unit takes in the smaller operands of a batch of m x k by k x n, which
+ * writing the results of the product before does not hide. */
+int64_t matmul_intake_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k);
 /* Elements of a batch of matrices with rows and columns padded to the memory's tiles, whichever of
  * them is in the lanes. */
 int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns);

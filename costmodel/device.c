@@ -468,10 +468,11 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_bytes_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "matmul_operand_s", "matmul_operand_waits", "matmul_rows_s", "cycles_s",
-		"reorder_elements_s", "transposed_elements_s", "strided_rate_ppm", "gather_window_bytes",
-		"memory_tile", "matmul_efficiency", "convolution_efficiency", "memory_efficiency",
-		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
+		"channel_taps_s", "matmul_operand_s", "matmul_operand_waits", "matmul_rows_s",
+		"matmul_intake_s", "cycles_s", "reorder_elements_s", "transposed_elements_s",
+		"strided_rate_ppm", "gather_window_bytes", "memory_tile", "matmul_efficiency",
+		"convolution_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
+		"compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -490,6 +491,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"channel_taps_s", offsetof(device, channel_taps_s), 1, INT64_MAX, true},
 		{"matmul_operand_waits", offsetof(device, matmul_operand_waits), 0, 1, true},
 		{"matmul_rows_s", offsetof(device, matmul_rows_s), 1, INT64_MAX, true},
+		{"matmul_intake_s", offsetof(device, matmul_intake_s), 1, INT64_MAX, true},
 		{"stream_elements_s", offsetof(device, stream_elements_s), 1, INT64_MAX, true},
 		{"vector_elements_s", offsetof(device, vector_elements_s), 1, INT64_MAX, true},
 		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},

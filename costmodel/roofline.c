@@ -75,11 +75,22 @@ int64_t matmul_tail_ns(const device *dev, int64_t results, bool narrow, bool on_
 	return matmul_results_ns(dev, MIN(results, BLOCK_RESULTS), narrow, on_chip);
 }
 
+/* Of a batch the larger operand of matrices of 2 MiB is brought in so, of 512 KiB it is not. */
+enum { LEAST_ROWS_ELEMENTS = 1 << 19 };
+
 int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k)
 {
-	if (!dev->matmul_rows_s || k < MIN(m, n) || k <= dev->tile_k)
+	if (!dev->matmul_rows_s || k < MIN(m, n) || k <= dev->tile_k ||
+		(batch > 1 && sat_mul(MAX(m, n), k) < LEAST_ROWS_ELEMENTS))
 		return 0;
 	return time_of(sat_mul(sat_mul(batch, MAX(m, n)), k), dev->matmul_rows_s, PPM);
+}
+
+int64_t matmul_intake_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k)
+{
+	return batch > 1 && dev->matmul_intake_s
+		? time_of(sat_mul(sat_mul(batch, MIN(m, n)), k), dev->matmul_intake_s, PPM)
+		: 0;
 }
 
 static int64_t padded_parts(int64_t n, int64_t part, int64_t tile)
@@ -187,11 +198,12 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 
 /* libtpu 0.0.51, products of 1 to 32 rows and 2048 to 16384 columns, alone and in a batch, with
  * operands on the chip and in memory (`few` in tests/judged/kernels.py). Of more rows the smaller
- * operand is taken in, while the larger one passes by. */
+ * operand is taken in (matmul_intake_ns), while the larger one passes by. */
 int64_t matmul_operand_ns(const device *dev, const op_work *w)
 {
 	int64_t rate = dev->matmul_operand_s[w->batch > 1];
-	if (!rate || w->matmul_flops <= 0 || w->m <= 0 || w->dims.is_convolution)
+	bool many = w->batch > 1 && dev->matmul_intake_s && MIN(w->m, w->n) >= dev->tile_minor;
+	if (!rate || w->matmul_flops <= 0 || w->m <= 0 || w->dims.is_convolution || many)
 		return 0;
 	int64_t elements = sat_mul(sat_mul(MAX(w->batch, 1), MAX(w->m, w->n)), w->k),
 			ns = time_of(elements, rate, PPM);

@@ -268,17 +268,20 @@ static lval_id operand_source(const simulator *s, const lowered *l, const lop *o
 }
 
 /* Time to bring in the larger operand of a product, or what that is made from, where it is too
- * large to be on the chip by then. Products of few rows wait for it in any case. */
+ * large to be on the chip by then; else the smaller ones of a batch. Products of few rows wait for
+ * the larger one in any case. */
 static void add_rows_of_product(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
 {
-	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2 || w->operand_ns)
+	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2)
 		return;
 	lval_id v = operand_source(s, l, o, w->m < w->n);
-	if (s->vals[v].bytes > half_of_chip(s, k->root) &&
+	int64_t batch = w->results / (w->m * w->n), ns = 0;
+	if (!w->operand_ns && s->vals[v].bytes > half_of_chip(s, k->root) &&
 		!reaches(s, l, &s->vals[v], s->ops[k->root].latest))
-		k->rows_ns = sat_add(k->rows_ns,
-			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
+		ns = matmul_rows_ns(&s->dev, batch, w->m, w->n, w->k);
+	ns = ns ? ns : matmul_intake_ns(&s->dev, batch, w->m, w->n, w->k);
+	k->rows_ns = sat_add(k->rows_ns, sat_mul(n, ns));
 }
 
 /* Of operands that both come from memory a product sums blocks, part by part of a contraction that

@@ -38,6 +38,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
               where they are in main memory
     small     many products of small matrices: ns for each, and for each result with padding to tiles of 8 x 128
+    batches   so many products of attention over so many places, so deep: us of scores, of what they make of values, and of the gradient of keys
     places    attention with its gradients over so many places: us of all kernels, of copies among them
     again     a bfloat16 value made from others (their bytes per element) that two or three products read: apart where it has a kernel of its own
     sorts     a sort of one array and top_ks, of so many rows and elements: us of copies, positions and slices around the sort, which has no estimate
@@ -607,6 +608,11 @@ def main(topologies_wanted):
         for m, k in ((16, 128), (32, 32), (49, 32), (64, 32), (128, 32), (128, 64)):
             us = next(t for line, t in chip.kernels(lambda a, b: jnp.einsum("bmk,bnk->bmn", a, b), *[((4096, m, k), BF16)] * 2) if " fusion(" in line)
             chip.say("small", "%d x %d x %d: %.1f, %.4f" % (m, k, m, us / 4.096, us / 4.096 / (-(-m // 8) * 8 * (-(-m // 128) * 128))))
+        for batch, places, depth in ((1024, 128, 128), (1024, 128, 64), (512, 256, 64), (512, 256, 128), (128, 512, 64), (128, 512, 128), (64, 1024, 64), (64, 1024, 128)):
+            narrow, square = ((batch, places, depth), BF16), ((batch, places, places), BF16)
+            made = (("bqk,btk->bqt", narrow, narrow), ("bqt,btk->bqk", square, narrow), ("bqt,bqk->btk", square, narrow))
+            chip.say("batches", "%d x %d, %d deep: %s" % (batch, places, depth, ", ".join("%.0f" % sum(
+                us for _, us in chip.kernels(lambda a, b, numbers=numbers: jnp.einsum(numbers, a, b), *shapes)) for numbers, *shapes in made)))
         for batch, places, heads, depth in ((1024, 49, 16, 32), (512, 77, 8, 64), (256, 197, 12, 64), (256, 256, 12, 64), (64, 196, 16, 64), (128, 577, 16, 64)):
             function, weights_of = attention_block(heads, depth)
             found = list(chip.kernels(function, *weights_of, ((batch, places, heads * depth), BF16)))
