@@ -1,5 +1,5 @@
 """What depends on gradients in the cost model: kernels that update an argument with its gradient run when that is there, and what a softmax's numerators are made with
-(`softmax` and `grouped` in tests/judged/kernels.py say what libtpu 0.0.51 does)."""
+(`softmax`, `grouped` and `places` in tests/judged/kernels.py say what libtpu 0.0.51 does)."""
 import json
 import os
 import subprocess
@@ -85,11 +85,12 @@ def attention(queries, keys, sequences=2, gradients=False, grouped=False, heads=
     return program(names, [line.replace("%%", "%") for line in lines], results)
 
 
-@pytest.mark.parametrize("queries, keys, options, together", [
-    (1024, 2048, {}, True), (4096, 4096, {}, False), (4096, 4096, {"gradients": True}, True), (4096, 4096, {"gradients": True, "depth": 128}, False), (1024, 8192, {"gradients": True}, False),
-    (1024, 1024, {"grouped": True}, True), (1024, 1024, {"grouped": True, "gradients": True}, False), (1024, 1024, {"grouped": True, "sequences": 1}, False)])
-def test_numerators(queries, keys, options, together, tmp_path):
-    """Are they made with their products? Then they start with these; else each kernel that reads them makes them again."""
+@pytest.mark.parametrize("queries, keys, options, made", [
+    (1024, 2048, {}, "with"), (4096, 4096, {}, "again"), (4096, 4096, {"gradients": True}, "with"), (4096, 4096, {"gradients": True, "depth": 128}, "again"),
+    (1024, 8192, {"gradients": True}, "again"), (1024, 1024, {"grouped": True}, "with"), (1024, 1024, {"grouped": True, "gradients": True}, "again"),
+    (1024, 1024, {"grouped": True, "sequences": 1}, "again"), (49, 49, {"sequences": 256}, "apart"), (64, 64, {"sequences": 256}, "with"), (49, 49, {"sequences": 64}, "with")])
+def test_numerators(queries, keys, options, made, tmp_path):
+    """With their products they start with these, apart a kernel of their own makes them; else each kernel that reads them makes them again."""
     ops = simulated(attention(queries, keys, **options), tmp_path)["ops"]
     product = next(o for o in ops if o["name"] == "stablehlo.dot_general")
-    assert [o["start_ns"] == product["start_ns"] for o in ops if o["name"] == "stablehlo.exponential"] == ([True] if together else [])
+    assert [o["start_ns"] == product["start_ns"] for o in ops if o["name"] == "stablehlo.exponential"] == {"with": [True], "apart": [False], "again": []}[made]

@@ -362,6 +362,36 @@ START_TEST(test_products_of_vectors)
 }
 END_TEST
 
+/* Products of attention, of small matrices and of large ones: scores, and what they make of values
+ * (us by libtpu 0.0.51; `batches` in tests/judged/kernels.py). */
+START_TEST(test_batches_of_products)
+{
+	static const struct {
+		const char *name;
+		int64_t small_us[2], large_us[2];
+	} chips[] = {{"tpu-v5e", {229, 227}, {652, 327}}, {"tpu-v5p", {83, 80}, {220, 117}},
+		{"tpu-v6e", {104, 102}, {294, 141}}};
+	for (uint32_t i = 0; i < COUNT_OF(chips); i++) {
+		const char *name = chips[i].name;
+		int64_t ns[] = {
+			DOT(name, "batching_dims = [0] x [0], contracting_dims = [2] x [2]",
+				"1024x128x128xbf16", "1024x128x128xbf16", "1024x128x128xbf16"),
+			DOT(name, "batching_dims = [0] x [0], contracting_dims = [2] x [1]",
+				"1024x128x128xbf16", "1024x128x128xbf16", "1024x128x128xbf16"),
+			DOT(name, "batching_dims = [0] x [0], contracting_dims = [2] x [2]", "64x1024x128xbf16",
+				"64x1024x128xbf16", "64x1024x1024xbf16"),
+			DOT(name, "batching_dims = [0] x [0], contracting_dims = [2] x [1]",
+				"64x1024x1024xbf16", "64x1024x128xbf16", "64x1024x128xbf16"),
+		};
+		const int64_t us[] = {
+			chips[i].small_us[0], chips[i].small_us[1], chips[i].large_us[0], chips[i].large_us[1]};
+		for (uint32_t k = 0; k < COUNT_OF(us); k++)
+			ck_assert_msg(llabs(ns[k] - 1000 * us[k]) < 120 * us[k],
+				"%s, %u: %lld ns, libtpu %lld us", name, k, (long long)ns[k], (long long)us[k]);
+	}
+}
+END_TEST
+
 /* Scores of 64 texts' queries, one per head, with a cache of 1,024 places into which one is
  * written.
  */
@@ -483,8 +513,8 @@ static void add_tests(TCase *t)
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
 		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel, test_moves_take_no_work,
 		test_windows_lie_in_tiles, test_fills_take_time, test_tables_of_windows,
-		test_products_of_vectors, test_queries_of_caches, test_gathers_of_large_windows,
-		test_what_images_have_in_their_lanes};
+		test_products_of_vectors, test_batches_of_products, test_queries_of_caches,
+		test_gathers_of_large_windows, test_what_images_have_in_their_lanes};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }

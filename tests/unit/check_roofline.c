@@ -312,6 +312,35 @@ START_TEST(test_operand_of_few_rows)
 }
 END_TEST
 
+/* Of a batch the smaller operand of each product is taken in before its results are written; then
+ * no larger one is waited for, and of matrices below 2 MiB none passes by from memory. */
+START_TEST(test_intake_of_batches)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	int64_t ns = ceil_div(1024ll * 128 * 64 * 1000, dev.matmul_intake_s / 1000000);
+	ck_assert_int_le(llabs(matmul_intake_ns(&dev, 1024, 128, 1000, 64) - ns), 1);
+	ck_assert_int_eq(
+		matmul_intake_ns(&dev, 1024, 1000, 128, 64), matmul_intake_ns(&dev, 1024, 128, 1000, 64));
+	ck_assert_int_eq(matmul_intake_ns(&dev, 1, 128, 1000, 64), 0);
+	op_work w = {.m = 128,
+		.n = 128,
+		.k = 128,
+		.batch = 1024,
+		.matmul_flops = 2ll * 1024 * 128 * 128 * 128,
+		.elem = ELEM_BF16};
+	ck_assert_int_eq(matmul_operand_ns(&dev, &w), 0);
+	dev.matmul_operand_s[1] = 1000000000; /* waited for, were there no intake */
+	ck_assert_int_eq(matmul_operand_ns(&dev, &w), 0);
+	dev.matmul_intake_s = 0;
+	ck_assert_int_gt(matmul_operand_ns(&dev, &w), 0);
+	ck_assert_int_eq(matmul_intake_ns(&dev, 1024, 128, 128, 128), 0);
+	ck_assert_int_eq(matmul_rows_ns(&dev, 128, 512, 128, 512), 0);
+	ck_assert_int_gt(matmul_rows_ns(&dev, 64, 1024, 128, 1024), 0);
+	ck_assert_int_gt(matmul_rows_ns(&dev, 1, 512, 128, 512), 0);
+}
+END_TEST
+
 /* A tile of eight-bit rows has at least four of them: two are padded, four are not. */
 START_TEST(test_rows_of_eight_bits)
 {
@@ -416,9 +445,9 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_streams, test_transposed, test_tails, test_reorders,
-		test_kernel_around_a_contraction, test_efficiency_of_convolutions, test_padding,
-		test_operand_of_few_rows, test_rows_of_eight_bits, test_element_types, test_h100_vector_add,
-		test_stored_bytes};
+		test_vector_elements, test_streams, test_intake_of_batches, test_transposed, test_tails,
+		test_reorders, test_kernel_around_a_contraction, test_efficiency_of_convolutions,
+		test_padding, test_operand_of_few_rows, test_rows_of_eight_bits, test_element_types,
+		test_h100_vector_add, test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
