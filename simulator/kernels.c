@@ -138,7 +138,7 @@ static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
 	sim_val *v = &s->vals[k->read[most].val];
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
-		there < maker->root &&
+		there < maker->root && !maker->apart &&
 		(maker->has_matmul ? !sums_quantised(s, &s->ops[k->root], k->read[most].val)
 						   : maker->class == CLASS_ELEMENTWISE || maker->class == CLASS_REDUCE)) {
 		*product = maker->has_matmul ? maker : NULL;
