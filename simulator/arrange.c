@@ -203,7 +203,7 @@ void kernel_read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 		return;
 	lval_id whole = base_of(s, operand_at(l, o, so->whole)),
 			cut = base_of(s, operand_at(l, o, !so->whole));
-	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], s->ops[k->root].latest))
+	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->at))
 		kernel_add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
 	int sides = s->vals[cut].bytes > most_on_chip(s, k->root) ? 2 : 1; /* in main memory */
 	if (so->window == WINDOW_SCATTER)

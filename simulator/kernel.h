@@ -41,7 +41,7 @@ typedef struct kernel {
 	uint8_t worked;   /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
 	                     of the last border is */
-	lop_id root;
+	lop_id root, at;  /* where it runs: sim_op.latest of its root */
 } kernel;
 
 /* kernels.c: n times so many bytes of memory traffic. */

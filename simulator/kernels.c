@@ -171,7 +171,7 @@ static void read_value(
 	simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
-	bool there = v == s->prefetched.val || reaches(s, l, val, s->ops[k->root].latest);
+	bool there = v == s->prefetched.val || reaches(s, l, val, k->at);
 	wait_for(s, k, v);
 	part = val->rounded ? part / 2 : part;
 	if (part) {
@@ -278,7 +278,7 @@ static void add_rows_of_product(
 	lval_id v = operand_source(s, l, o, w->m < w->n);
 	int64_t batch = w->results / (w->m * w->n), ns = 0;
 	if (!w->operand_ns && s->vals[v].bytes > half_of_chip(s, k->root) &&
-		!reaches(s, l, &s->vals[v], s->ops[k->root].latest))
+		!reaches(s, l, &s->vals[v], k->at))
 		ns = matmul_rows_ns(&s->dev, batch, w->m, w->n, w->k);
 	ns = ns ? ns : matmul_intake_ns(&s->dev, batch, w->m, w->n, w->k);
 	k->rows_ns = sat_add(k->rows_ns, sat_mul(n, ns));
@@ -298,7 +298,7 @@ static void note_split(
 		const sim_val *val = &s->vals[v];
 		bool fetched =
 			!s->dev.prefetch_bytes && val->argument && val->bytes <= half_of_chip(s, k->root);
-		if (fetched || v == s->prefetched.val || reaches(s, l, val, s->ops[k->root].latest))
+		if (fetched || v == s->prefetched.val || reaches(s, l, val, k->at))
 			return;
 		if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 			least = MIN(least, val->bytes);
@@ -552,7 +552,7 @@ static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
-	kernel k = {.root = root};
+	kernel k = {.root = root, .at = s->ops[root].latest};
 	run *r = add_run(s, RUN_KERNEL, root);
 	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
 		add_member(s, l, &k, m);

@@ -137,6 +137,12 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 	return from;
 }
 
+/* Does what a product makes meet the gradient of the softmax that is taken of it? */
+static bool meets_gradient(const simulator *s, const lop *o)
+{
+	return o->node != ID_NONE && s->differentiated[o->node];
+}
+
 /* libtpu 0.0.51 makes the numerators of a softmax where it makes their products for rows of up to
  * some 2,816 elements. Where the gradient of that softmax reads them, too, it does so for rows of
  * up to 4,096, if both operands of the product have no more than 3 << 18 elements together
@@ -155,11 +161,10 @@ static bool rows_fit(const simulator *s, const lowered *l, lval_id of, int64_t e
 	if (elements > MOST_ROW_ELEMENTS || (source & NESTED_ID))
 		return false;
 	lop_id at = s->vals[source].def;
-	if (s->ops[at].class != CLASS_MATMUL || l->ops.p[at].node == ID_NONE)
+	if (s->ops[at].class != CLASS_MATMUL || !meets_gradient(s, &l->ops.p[at]))
 		return false;
 	const work_entry *w = work_at(s, &s->ops[at]);
-	return s->differentiated[l->ops.p[at].node] &&
-		sat_mul(sat_add(w->m, w->n), w->k) <= MOST_SIDES_ELEMENTS;
+	return sat_mul(sat_add(w->m, w->n), w->k) <= MOST_SIDES_ELEMENTS;
 }
 
 static uint8_t tile_of(
@@ -170,11 +175,6 @@ static uint8_t tile_of(
 																				 : TILE_NONE;
 	const work_entry *w = work_at(s, so);
 	return tile_behind(from->tile, w->step, w->expensive);
-}
-
-static bool meets_gradient(const simulator *s, const lop *o)
-{
-	return o->node != ID_NONE && s->differentiated[o->node];
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for

@@ -146,7 +146,8 @@ typedef struct sim_op {
 	lop_id root;
 	lop_id next; /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
-	lop_id earliest, latest; /* roots of the kernels that run it: first and last */
+	lop_id earliest, latest; /* roots of the kernels that run it: first and last, or where it runs
+	                            (runs_at() in fusion.c) */
 	lop_id region; /* enclosing LOP_REGION, ID_NONE outside; of a LOP_REGION_END: around the whole
 	                  region */
 	uint32_t segment; /* region of the op it is in: ops of different segments share no kernel */
