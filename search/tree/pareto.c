@@ -90,6 +90,14 @@ static void drop_twins(search_result *out)
 	out->pareto.n = n;
 }
 
+/* What is as it is written smaller than what it promised may be the smallest of all. */
+static void list_point(search_result *out, const cost *c, str name)
+{
+	if (c->peak_bytes < out->smallest.peak_bytes)
+		out->smallest = *c;
+	add_point(out, c, name, false);
+}
+
 void runner_list_front(runner *r)
 {
 	search_result *out = r->out;
@@ -97,13 +105,9 @@ void runner_list_front(runner *r)
 		return;
 	add_point(out, &out->cost, (str){0}, true);
 	for (uint32_t i = 0; i < out->baselines.n; i++)
-		add_point(out, &out->baselines.p[i].cost, out->baselines.p[i].name, false);
-	for (uint32_t i = 0; i < r->on_front.n; i++) {
-		const cost *c = &r->on_front.p[i].c;
-		if (c->peak_bytes < out->smallest.peak_bytes)
-			out->smallest = *c;
-		add_point(out, c, (str){0}, false);
-	}
+		list_point(out, &out->baselines.p[i].cost, out->baselines.p[i].name);
+	for (uint32_t i = 0; i < r->on_front.n; i++)
+		list_point(out, &r->on_front.p[i].c, (str){0});
 	add_point(out, &out->smallest, (str){0}, false);
 	drop_twins(out);
 }

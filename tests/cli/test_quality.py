@@ -158,7 +158,7 @@ def test_good_answers_come_early():
     """What every axis should do is found on one of them first; and what a descent finds is told at once."""
     assert first_close("transformer_32", "--mesh", "data=4,model=4", "--device", "tpu-v5p") < 900
     assert first_close("mlp", "--mesh", "data=4,model=4") < 500  # 352
-    assert first_close("mlp", "--mesh", "data=4,model=4", "--apply", "annotate") < 2100  # 1881 of 3,800: what leads there costs more on its own
+    assert first_close("mlp", "--mesh", "data=4,model=4", "--apply", "annotate") < 2500  # 2279 of 4,571: what leads there costs more on its own
     assert first_close("decode", "--mesh", "data=4,model=4") < 2400  # 2180
 
 
