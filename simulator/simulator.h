@@ -4,7 +4,7 @@
  *   fusion.c     which ops share a kernel, and so what reaches memory      kernels.c   traffic and time of each kernel
  *   timeline.c   compute stream and link queues
  *   liveness.c   peak memory with donation, aliasing and loops             simulate.c  all of it; cost JSON
- *   gradients.c  products that wait, what they keep; softmaxes with one    updates.c   gathered results, copied arguments
+ *   gradients.c  products that wait, and what they keep; softmaxes         updates.c   gathered results, copied arguments
  *   folded.c     the same for a folded program
  *   memo.c       bounded tables of pure facts                              donation.c  which arguments give their buffers
  *   trace.c      Chrome/Perfetto trace of the timeline and memory          evaluate.c  annotated module -> cost

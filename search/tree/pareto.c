@@ -90,7 +90,7 @@ static void drop_twins(search_result *out)
 	out->pareto.n = n;
 }
 
-/* What is as it is written smaller than what it promised may be the smallest of all. */
+/* A strategy may need less memory as it is written than its plan promised, and be the smallest. */
 static void list_point(search_result *out, const cost *c, str name)
 {
 	if (c->peak_bytes < out->smallest.peak_bytes)
