@@ -111,11 +111,8 @@ typedef struct device {
 	/* elements per second of the larger operand of a contraction that the matmul unit takes in, of
 	   one product and of a batch of them; 0: as fast as it multiplies a single row */
 	int64_t matmul_operand_s[2];
-	int64_t matmul_operand_waits; /* 1: not while it is read from memory */
-	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
-	                            no fewer summands than columns; 0: hidden behind the rest */
-	int64_t matmul_intake_s; /* elements per second of the smaller operand of each product of a
-	                            batch that the matmul unit takes in; 0: hidden behind the rest */
+	int64_t matmul_intake_bytes_s; /* that a kernel with a contraction takes in from main memory per
+	                                  second, while it hands on no results; 0: beside them */
 	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
 	                            padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
@@ -279,13 +276,9 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 /* Time to write so many results of a contraction, which one of few summands waits for. narrow:
  * rounded to 16 bits on the way. */
 int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool on_chip);
-/* Time to bring in the larger operand of a contraction of a batch of m x k by k x n, which is not
- * hidden behind writing its results where there are no fewer summands than the smaller of m and n,
- * and more than the matmul unit takes at once. */
-int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k);
-/* Time in which the matmul unit takes in the smaller operands of a batch of m x k by k x n, which
- * writing the results of the product before does not hide. */
-int64_t matmul_intake_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k);
+/* Time to take so many bytes of operands in from main memory, while no results are handed on; 0
+ * where both go on at once. */
+int64_t matmul_intake_ns(const device *dev, int64_t bytes);
 /* Elements of a batch of matrices with rows and columns padded to the memory's tiles, whichever of
  * them is in the lanes. */
 int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns);
@@ -329,8 +322,9 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
-	int64_t operand_ns;  /* part of matmul_ns: as matmul_operand_ns() */
+	int64_t results_ns;  /* to hand on the results of a contraction: as matmul_results_ns() */
 	int64_t bytes;       /* of memory traffic, each value once */
+	int64_t written;     /* of these: written */
 	int64_t near_bytes;  /* streams: read from the chip */
 	int64_t elements_ns; /* streams: of the elements of its largest tensor, beside their bytes */
 	int64_t narrowed;    /* streams: elements of its largest tensor, where what it computes of them

@@ -75,23 +75,9 @@ int64_t matmul_tail_ns(const device *dev, int64_t results, bool narrow, bool on_
 	return matmul_results_ns(dev, MIN(results, BLOCK_RESULTS), narrow, on_chip);
 }
 
-/* Of a batch the larger operand of matrices of 2 MiB is brought in so, of 512 KiB it is not on v5e
- * and v6e (libtpu 0.0.51, `batches` in tests/judged/kernels.py); on v5p it is, which we miss. */
-enum { LEAST_ROWS_ELEMENTS = 1 << 19 };
-
-int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k)
+int64_t matmul_intake_ns(const device *dev, int64_t bytes)
 {
-	if (!dev->matmul_rows_s || k < MIN(m, n) || k <= dev->tile_k ||
-		(batch > 1 && sat_mul(MAX(m, n), k) < LEAST_ROWS_ELEMENTS))
-		return 0;
-	return time_of(sat_mul(sat_mul(batch, MAX(m, n)), k), dev->matmul_rows_s, PPM);
-}
-
-int64_t matmul_intake_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k)
-{
-	return batch > 1 && dev->matmul_intake_s
-		? time_of(sat_mul(sat_mul(batch, MIN(m, n)), k), dev->matmul_intake_s, PPM)
-		: 0;
+	return dev->matmul_intake_bytes_s ? time_of(MAX(bytes, 0), dev->matmul_intake_bytes_s, PPM) : 0;
 }
 
 static int64_t padded_parts(int64_t n, int64_t part, int64_t tile)
@@ -198,12 +184,11 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 }
 
 /* libtpu 0.0.51, products of 1 to 32 rows and 2048 to 16384 columns, alone and in a batch, with
- * operands on the chip and in memory (`few` in tests/judged/kernels.py). Of more rows the smaller
- * operand is taken in (matmul_intake_ns), while the larger one passes by. */
+ * operands on the chip and in memory (`few` in tests/judged/kernels.py). */
 int64_t matmul_operand_ns(const device *dev, const op_work *w)
 {
 	int64_t rate = dev->matmul_operand_s[w->batch > 1];
-	bool many = w->batch > 1 && dev->matmul_intake_s && MIN(w->m, w->n) >= dev->tile_minor;
+	bool many = w->batch > 1 && MIN(w->m, w->n) >= dev->tile_minor;
 	if (!rate || w->matmul_flops <= 0 || w->m <= 0 || w->dims.is_convolution || many)
 		return 0;
 	int64_t elements = sat_mul(sat_mul(MAX(w->batch, 1), MAX(w->m, w->n)), w->k),
@@ -378,16 +363,14 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
 		: t;
 }
 
-/* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e
- * (tests/oracle/fidelity/products.py prints how well they hold): work on one side, or behind,
- * overlaps all but a fifth of the shorter part, behind with several results all but three fifths;
- * with work on both sides blocks of BLOCK rows and columns are computed, so that an operand is read
+/* Beside other work a contraction overlaps with memory but for a twentieth of the shorter of both,
+ * with several results three tenths.
+ * With work on both sides blocks of BLOCK rows and columns are computed, so that an operand is read
  * and worked on again for every block of the other, strided, and only half of the contraction runs
  * meanwhile. With work on one side, where the other operand is too large to be on the chip by then,
  * what is worked on is read for every block of the other one, and nothing runs meanwhile: libtpu
- * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). An operand
- * that the unit takes in is not read meanwhile. */
-enum { BLOCK = 1024, SERIAL_PPM = 200000, SERIAL_SEVERAL_PPM = 600000 };
+ * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). */
+enum { BLOCK = 1024, SERIAL_PPM = 50000, SERIAL_SEVERAL_PPM = 300000 };
 
 /* Reads and writes of a stream do not overlap, but what it computes does, with all of them: updates
  * of an optimizer and normalisations of some 15 operations take what their bytes do (`distinct.py`
@@ -409,12 +392,13 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (k->streams && dev->vector_bytes_s[0])
 		return stream_ns(dev, k);
 	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes),
-			t = MAX(compute, memory),
-			serial = dev->matmul_operand_waits ? MIN(k->operand_ns, memory) : 0;
+			t = MAX(compute, memory);
+	if (k->results_ns && dev->matmul_intake_bytes_s)
+		t = MAX(t, sat_add(k->results_ns, matmul_intake_ns(dev, k->bytes - k->written)));
 	if (dev->target != TARGET_TPU || !k->fused)
-		return sat_add(t, serial);
+		return t;
 	int64_t ppm = k->several ? SERIAL_SEVERAL_PPM : SERIAL_PPM;
-	t = sat_add(t, MAX(serial, (int64_t)((__int128)MIN(compute, memory) * ppm / PPM)));
+	t = sat_add(t, (int64_t)((__int128)MIN(compute, memory) * ppm / PPM));
 	for (int i = 0; i < 2; i++)
 		if (k->again >> i & 1)
 			t = sat_add(t,

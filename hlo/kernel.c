@@ -101,11 +101,12 @@ static int64_t stream_kernel_ns(hlo_simulation *s, hlo_id i, const hlo_work *w, 
 static int64_t product_kernel_ns(hlo_simulation *s, hlo_id i, const hlo_work *w, const pass *p)
 {
 	contraction_kernel k = {.bytes = w->bytes,
-		.operand_ns = w->operand_ns,
+		.written = w->written,
+		.results_ns = p->results_ns,
 		.vector_ns = vector_time_ns(&s->dev, w->vector_flops),
 		.fused = s->m->instrs.p[i].op == HLO_FUSION && w->vector_flops > 0,
 		.several = p->n_large > 1};
-	k.matmul_ns = MAX(w->matmul_ns, p->results_ns);
+	k.matmul_ns = w->matmul_ns;
 	return sat_add(contraction_kernel_ns(&s->dev, &k), p->tail_ns);
 }
 

@@ -7,8 +7,9 @@
 enum { HLO_MAX_RUNS = 1 << 24 }; /* instructions that calls of calls may unfold into */
 
 typedef struct hlo_work { /* of one execution */
-	int64_t matmul_ns, operand_ns, vector_flops;
-	int64_t bytes; /* main memory read and written */
+	int64_t matmul_ns, vector_flops;
+	int64_t bytes;   /* main memory read and written */
+	int64_t written; /* of it */
 	int64_t moved; /* the same with memory on the chip */
 	double flops;
 	int64_t products;        /* of the contraction with most results: these */

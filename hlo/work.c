@@ -54,7 +54,6 @@ static void add_vector(hlo_work *w, int64_t flops)
 static void add_matmul(const hlo_simulation *s, hlo_work *w, const op_work *o)
 {
 	w->matmul_ns = sat_add(w->matmul_ns, matmul_time_ns(&s->dev, o));
-	w->operand_ns = sat_add(w->operand_ns, matmul_operand_ns(&s->dev, o));
 	w->flops += (double)o->matmul_flops;
 	int64_t products = sat_mul(sat_mul(MAX(o->batch, 1), o->m), o->n);
 	if (products < w->products)
@@ -349,7 +348,6 @@ static void cost_control(const hlo_simulation *s, hlo_id i, hlo_work *w)
 		return;
 	const hlo_work *inner = &s->inside[s->m->called.p[in->called]].work;
 	w->matmul_ns = sat_add(w->matmul_ns, inner->matmul_ns);
-	w->operand_ns = sat_add(w->operand_ns, inner->operand_ns);
 	w->vector_flops = sat_add(w->vector_flops, inner->vector_flops);
 	w->flops += inner->flops;
 	if (inner->products > w->products)
@@ -577,7 +575,8 @@ void hlo_work_of(hlo_simulation *s, hlo_id i, hlo_work *out)
 		out->moved = sat_add(out->moved, read);
 		out->bytes = sat_add(out->bytes, in_memory(s, v, read));
 	}
-	out->bytes = sat_add(out->bytes, written(s, i));
+	out->written = written(s, i);
+	out->bytes = sat_add(out->bytes, out->written);
 	out->moved = MAX(sat_add(out->moved, write_of(s, i, 0)), out->bytes);
 }
 

@@ -235,11 +235,41 @@ static bool hands_on(const lowered *l, const lop *o)
 	return does;
 }
 
+static bool is_addition(const lowered *l, const lop *o)
+{
+	return o->kind == LOP_COMPUTE && !o->nest && o->n_operands == 2 &&
+		l->p->nodes.p[o->node].op_kind == OP_ADD;
+}
+
 /* Elementwise work on single numbers, as on the terms of a loss, waits for whoever reads it. */
 static bool is_on_a_number(const lowered *l, const lop *o)
 {
 	return o->kind == LOP_COMPUTE && o->n_results == 1 && l->p->nodes.p[o->node].elementwise &&
 		type_get(l->p->m, l->vals.p[o->results].type)->elements == 1;
+}
+
+/* Is a value the sum of all_reduces, at most as many additions behind them? */
+static bool is_reduced(const lowered *l, lval_id v, uint32_t additions)
+{
+	lop_id def = l->vals.p[v].def;
+	const lop *o = def == ID_NONE ? NULL : &l->ops.p[def];
+	if (!o)
+		return false;
+	if (o->kind == LOP_COLLECTIVE)
+		return o->coll == COLL_ALL_REDUCE;
+	const lval_id *in = l->operands.p + o->operands;
+	if (hands_on(l, o))
+		return is_reduced(l, in[0], additions);
+	return additions && is_addition(l, o) && is_reduced(l, in[0], additions - 1) &&
+		is_reduced(l, in[1], additions - 1);
+}
+
+/* So does adding up what was reduced, as gradients of a weight that is read several times. */
+static bool adds_reduced(const lowered *l, const lop *o)
+{
+	enum { MOST = 8 /* additions behind each other */ };
+	return is_addition(l, o) && is_reduced(l, l->operands.p[o->operands], MOST) &&
+		is_reduced(l, l->operands.p[o->operands + 1], MOST);
 }
 
 void lowered_first_uses(const lowered *l, lop_id *first_use)
@@ -248,8 +278,9 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 		first_use[v] = ID_NONE;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *o = &l->ops.p[i];
-		lop_id handed =
-			hands_on(l, o) || is_on_a_number(l, o) || is_own_part(l, o) ? first_use[o->results] : i;
+		bool waits =
+			hands_on(l, o) || is_on_a_number(l, o) || is_own_part(l, o) || adds_reduced(l, o);
+		lop_id handed = waits ? first_use[o->results] : i;
 		for (uint32_t k = 0; k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			const lop *def = &l->ops.p[l->vals.p[v].def];

@@ -156,6 +156,12 @@ void kernel_add_bytes(kernel *k, int64_t n, int64_t bytes)
 	k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes));
 }
 
+static void add_written(kernel *k, int64_t n, int64_t bytes)
+{
+	kernel_add_bytes(k, n, bytes);
+	k->around.written = sat_add(k->around.written, sat_mul(n, bytes));
+}
+
 /* side: bit k: read in front of operand k of the contraction; of both, it is counted with the
  * first. */
 static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
@@ -249,10 +255,7 @@ static void add_products(
 	int64_t elements = sat_mul(s->vals[v].bytes, 8) / bits;
 	if (!k->products || elements < k->products)
 		return;
-	k->stored_ns = MAX(k->stored_ns,
-		sat_add(k->rows_ns,
-			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
-	k->results_ns = MAX(k->results_ns,
+	k->around.results_ns = MAX(k->around.results_ns,
 		sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip)));
 	k->tail_ns = MAX(k->tail_ns, matmul_tail_ns(&s->dev, k->stored_products, bits <= 16, on_chip));
 	k->near = on_chip;
@@ -267,32 +270,15 @@ static lval_id operand_source(const simulator *s, const lowered *l, const lop *o
 	return inside && def->n_leaves ? def->leaves[0] : v;
 }
 
-/* Time to bring in the larger operand of a product, or what that is made from, where it is too
- * large to be on the chip by then; else the smaller ones of a batch. Products of few rows wait for
- * the larger one in any case. */
-static void add_rows_of_product(
-	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
-{
-	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2)
-		return;
-	lval_id v = operand_source(s, l, o, w->m < w->n);
-	int64_t batch = w->results / (w->m * w->n), ns = 0;
-	if (!w->operand_ns && s->vals[v].bytes > half_of_chip(s, k->root) &&
-		!reaches(s, l, &s->vals[v], k->at))
-		ns = matmul_rows_ns(&s->dev, batch, w->m, w->n, w->k);
-	ns = ns ? ns : matmul_intake_ns(&s->dev, batch, w->m, w->n, w->k);
-	k->rows_ns = sat_add(k->rows_ns, sat_mul(n, ns));
-}
-
 /* Of operands that both come from memory a product sums blocks, part by part of a contraction that
- * is long, and hands on its results when nothing else runs. */
+ * is long. Nothing else runs while it hands on its results and takes in the smaller operand. */
 static void note_split(
-	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w)
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
 {
 	if (!w->products || !s->dev.whole_summands || w->k <= s->dev.whole_summands ||
 		o->n_operands != 2)
 		return;
-	int64_t least = INT64_MAX;
+	int64_t least = INT64_MAX, small = INT64_MAX;
 	for (uint32_t i = 0; i < 2; i++) {
 		lval_id v = operand_source(s, l, o, i);
 		const sim_val *val = &s->vals[v];
@@ -300,10 +286,12 @@ static void note_split(
 			!s->dev.prefetch_bytes && val->argument && val->bytes <= half_of_chip(s, k->root);
 		if (fetched || v == s->prefetched.val || reaches(s, l, val, k->at))
 			return;
+		small = MIN(small, val->bytes);
 		if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 			least = MIN(least, val->bytes);
 	}
 	k->split = true;
+	k->split_ns = sat_mul(n, matmul_intake_ns(&s->dev, small));
 	k->split_fetch = least;
 }
 
@@ -320,7 +308,6 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
 		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, w->matmul_ns));
-		k->around.operand_ns = sat_add(k->around.operand_ns, sat_mul(n, w->operand_ns));
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
@@ -331,8 +318,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			k->stored_products = MAX(k->stored_products, w->stored_results);
 			kernel_add_scattered_features(s, l, k, o, w, n);
 			k->convolves |= !w->products;
-			add_rows_of_product(s, l, k, o, w, n);
-			note_split(s, l, k, o, w);
+			note_split(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
 			else
@@ -360,7 +346,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	}
 	if (w && w->in_place && o->n_operands) {
 		if (id >= s->vals[base_of(s, operands[0])].kept_until)
-			kernel_add_bytes(k, n, w->write_bytes);
+			add_written(k, n, w->write_bytes);
 		begin_update(s, l, k, id, n);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			kernel_add_bytes(k, n, w->read_bytes);
@@ -417,7 +403,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->n_large += elements > 0 && elements >= k->products;
 		if (near)
 			continue;
-		kernel_add_bytes(k, n, s->vals[v].bytes);
+		add_written(k, n, s->vals[v].bytes);
 		if (s->vals[v].output && s->vals[v].bytes <= s->dev.prefetch_bytes)
 			k->results = sat_add(k->results, sat_mul(n, s->vals[v].bytes));
 	}
@@ -511,6 +497,7 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k, bool join
 		copied = MIN(k->results, room), fetched = MIN(ahead, room - copied);
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
+	near.written = MAX(near.written - copied, 0);
 	near.near_bytes = sat_add(near.near_bytes, fetched);
 	if (k->split && fetched >= k->split_fetch)
 		near.matmul_ns = k->unsplit_ns;
@@ -560,8 +547,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
-	k.unsplit_ns = MAX(k.around.matmul_ns, k.stored_ns);
-	k.around.matmul_ns = MAX(k.unsplit_ns, k.split ? sat_add(k.around.matmul_ns, k.results_ns) : 0);
+	k.unsplit_ns = k.around.matmul_ns;
+	if (k.split)
+		k.around.matmul_ns = sat_add(sat_add(k.unsplit_ns, k.split_ns), k.around.results_ns);
 	if (k.convolves)
 		k.around.vector_ns =
 			MAX(k.around.vector_ns, convolution_elements_ns(&s->dev, sat_add(k.passed, k.written)));

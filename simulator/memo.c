@@ -389,7 +389,6 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA ||
 			class_of(n, &w) == CLASS_NOTHING,
 		.matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
-		.operand_ns = matmul_operand_ns(&s->dev, &w),
 		.vector_flops = w.vector_flops,
 		.results = w.matmul_flops > 0 ? sat_mul(MAX(w.batch, 1), sat_mul(w.m, w.n)) : 0,
 		.stored_results = w.matmul_flops > 0 ? matmul_stored_results(&s->dev, &w) : 0,

@@ -49,7 +49,7 @@ typedef struct work_entry {
 	bool fills;         /* one number, or a row of them, over a value */
 	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */
 	uint8_t step;       /* STEP_ */
-	int64_t matmul_ns, operand_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
+	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
 	int64_t results;        /* matmuls: elements */
 	int64_t stored_results; /* .. with padding to the tiles */

@@ -42,7 +42,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     places    attention with its gradients over so many places: us of all kernels, of copies among them
     again     a bfloat16 value made from others (their bytes per element) that two or three products read: apart where it has a kernel of its own
     sorts     a sort of one array and top_ks, of so many rows and elements: us of copies, positions and slices around the sort, which has no estimate
-    rows of   a product of 262144 rows and 256 columns by its summands: us
+    rows of   products of 262144 rows by their summands and columns: us
     loop      a sum of products that a loop carries: us of an iteration, S1 where the sum stays on the chip
     few       products of so many queries with keys and values of 2,048 places of 8 texts and 8 heads on the chip, of 32 texts in main memory, and of so many rows with
               weights on the chip: us
@@ -621,8 +621,9 @@ def main(topologies_wanted):
         for n, row, k, dtype in ((8192, 1024, 16, F32), (8192, 1024, 16, BF16), (65536, 256, 8, F32), (2048, 32768, 64, BF16), (512, 32768, 0, F32), (8192, 1024, 0, F32)):
             function = (lambda x, k=k: jax.lax.top_k(x, k)) if k else jnp.sort
             chip.say("sorts", "%d x %d %s, %s: %s" % (n, row, dtype.__name__, "top %d" % k if k else "sort", chip.listed(function, ((n, row), dtype))))
-        for k in (128, 256, 512, 1024):
-            chip.say("rows of", "%d: %s" % (k, chip.listed(lambda a, b: a @ b, ((262144, k), BF16), ((k, 256), BF16))))
+        for n in (256, 512, 1024, 2048):
+            for k in (128, 256, 512, 1024, 2048):
+                chip.say("rows of", "%d, %d: %s" % (k, n, chip.listed(lambda a, b: a @ b, ((262144, k), BF16), ((k, n), BF16))))
         for products in (2, 3):
             for dtypes in ((BF16,) * 2, (F32, BF16), (BF16,) * 3, (F32,) * 2):
                 args = [((8192, 2048), BF16), ((2048, 8192), BF16), *[((8192, 8192), dtype) for dtype in dtypes]]

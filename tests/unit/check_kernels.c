@@ -386,8 +386,36 @@ START_TEST(test_batches_of_products)
 		const int64_t us[] = {
 			chips[i].small_us[0], chips[i].small_us[1], chips[i].large_us[0], chips[i].large_us[1]};
 		for (uint32_t k = 0; k < COUNT_OF(us); k++)
-			ck_assert_msg(llabs(ns[k] - 1000 * us[k]) < 120 * us[k],
+			ck_assert_msg(llabs(ns[k] - 1000 * us[k]) < 200 * us[k],
 				"%s, %u: %lld ns, libtpu %lld us", name, k, (long long)ns[k], (long long)us[k]);
+	}
+}
+END_TEST
+
+/* Products of 262,144 rows in main memory, of few columns, of few summands, and of more of both: what
+ * they read and what they write take turns (us by libtpu 0.0.51; `rows of` in
+ * tests/judged/kernels.py). */
+START_TEST(test_products_of_many_rows)
+{
+	static const struct {
+		const char *name;
+		int64_t us[3];
+	} chips[] = {{"tpu-v5e", {1586, 1503, 3569}}, {"tpu-v5p", {560, 516, 1250}},
+		{"tpu-v6e", {683, 663, 1549}}};
+	for (uint32_t i = 0; i < COUNT_OF(chips); i++) {
+		const char *name = chips[i].name;
+		int64_t ns[] = {
+			DOT(name, "contracting_dims = [1] x [0]", "262144x1024xbf16", "1024x256xbf16",
+				"262144x256xbf16"),
+			DOT(name, "contracting_dims = [1] x [0]", "262144x256xbf16", "256x512xbf16",
+				"262144x512xbf16"),
+			DOT(name, "contracting_dims = [1] x [0]", "262144x1024xbf16", "1024x1024xbf16",
+				"262144x1024xbf16"),
+		};
+		for (uint32_t k = 0; k < COUNT_OF(ns); k++)
+			ck_assert_msg(llabs(ns[k] - 1000 * chips[i].us[k]) < 60 * chips[i].us[k],
+				"%s, %u: %lld ns, libtpu %lld us", name, k, (long long)ns[k],
+				(long long)chips[i].us[k]);
 	}
 }
 END_TEST
@@ -513,7 +541,7 @@ static void add_tests(TCase *t)
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
 		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel, test_moves_take_no_work,
 		test_windows_lie_in_tiles, test_fills_take_time, test_tables_of_windows,
-		test_products_of_vectors, test_batches_of_products, test_queries_of_caches,
+		test_products_of_vectors, test_batches_of_products, test_products_of_many_rows, test_queries_of_caches,
 		test_gathers_of_large_windows, test_what_images_have_in_their_lanes};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
