@@ -2,8 +2,10 @@
  *
  * Nothing waits for such a gradient but the update of its argument, so XLA's scheduler is free to
  * run the product late. It does so with windowed einsums that scatter the gradient: they run behind
- * the last product of the backward pass, and what they read is kept until then. All others run in
- * program order (libtpu 0.0.51; docs/judged.md, "Where XLA puts temporaries"). */
+ * the last product of the backward pass, and what they read is kept until then. Where gathers run
+ * beside work it does so, too, with gradients that all devices sum up for an update by parts, which
+ * is gathered behind it (ZeRO-2 over all devices). All others run in program order (libtpu 0.0.51;
+ * docs/judged.md, "Where XLA puts temporaries"). */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -130,15 +132,60 @@ static void keep_operands(simulator *s, const lowered *l, lop_id at, lop_id root
 	}
 }
 
+/* The product in the kernel that makes what a collective reads, where that is a gradient. */
+static lop_id reduced_gradient(const simulator *s, const lowered *l, const lop *o)
+{
+	const sim_op *def = &s->ops[s->vals[base_of(s, operand_at(l, o, 0))].def];
+	lop_id m = def->root == ID_NONE ? ID_NONE : s->ops[def->root].first_member;
+	while (m != ID_NONE && !makes_gradient(s, l, m))
+		m = s->ops[m].next;
+	return m;
+}
+
+/* Does an all_reduce over all devices make what a device takes its own part of, to gather what it
+ * made of that? */
+static bool is_gathered_again(const simulator *s, const lowered *l, const lop *o)
+{
+	enum { MOST = 4 /* ops of an update one behind the other, each with what is nested in it */ };
+	if (o->coll != COLL_ALL_REDUCE || lop_group_size(o) != mesh_links_slice_devices(&s->links))
+		return false;
+	for (uint32_t i = 0; i < MOST; i++) {
+		const sim_val *v = &s->vals[o->results];
+		lop_id reader = MIN(v->external_min, MIN(v->copied_min, v->group_min));
+		o = reader == ID_NONE ? NULL : &l->ops.p[reader];
+		if (o && o->kind == LOP_COLLECTIVE)
+			return o->coll == COLL_ALL_SLICE || o->coll == COLL_ALL_GATHER;
+		if (!o || o->kind != LOP_COMPUTE || o->n_results != 1)
+			return false;
+	}
+	return false;
+}
+
+static void keep_late(simulator *s, const lowered *l, lop_id product)
+{
+	sim_op *root = &s->ops[s->ops[product].root];
+	keep_operands(s, l, product, s->ops[product].root);
+	root->waits = true;
+	s->late.until = MAX(s->late.until, s->ops[product].root);
+}
+
 void keep_for_gradients(simulator *s, const lowered *l)
 {
 	s->late = (late_gradients){0};
 	for (uint32_t n = 0; n < s->windows.n; n++) {
 		lop_id at = s->windows.p[n];
-		if (s->ops[at].window != WINDOW_SCATTER || !makes_gradient(s, l, at))
+		if (s->ops[at].window == WINDOW_SCATTER && makes_gradient(s, l, at))
+			keep_late(s, l, at);
+	}
+	if (!(s->dev.asynchronous >> COLL_ALL_GATHER & 1))
+		return;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		if (o->kind != LOP_COLLECTIVE ||
+			!(is_reduced_whole(s, o) || is_gathered_again(s, l, o)))
 			continue;
-		keep_operands(s, l, at, s->ops[at].root);
-		s->ops[s->ops[at].root].waits = true;
-		s->late.until = MAX(s->late.until, s->ops[at].root);
+		lop_id at = reduced_gradient(s, l, o);
+		if (at != ID_NONE)
+			keep_late(s, l, at);
 	}
 }

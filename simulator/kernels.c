@@ -594,7 +594,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 
 /* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part
  * is read. */
-static bool is_reduced_whole(const simulator *s, const lop *o)
+bool is_reduced_whole(const simulator *s, const lop *o)
 {
 	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU &&
 		tpu_reduces_whole(
