@@ -42,6 +42,43 @@ def test_updates_do_not_wait(tmp_path):
     assert many - few == 4 * 32768 * 4096 * 2
 
 
+def step_with_moments(layers):
+    """As step(), rows of 16 devices; each update goes through what its moments become."""
+    rows, weight = "tensor<524288x4096xbf16>", "tensor<4096x4096xbf16>"
+    text = step(layers).replace("tensor<32768x4096xbf16>", rows)
+    moments = "".join(", %%m%d: %s" % (i, weight) for i in range(layers))
+    text = text.replace(") -> (", moments + ") -> (" + "%s, " % weight * layers, 1)
+    for i in range(layers):
+        update = "%%n%d = stablehlo.subtract %%w%d, %%d%d : %s" % (i, i, i, weight)
+        text = text.replace(update, "%%s%d = stablehlo.add %%m%d, %%d%d : %s\n %%n%d = stablehlo.subtract %%w%d, %%s%d : %s" % (i, i, i, weight, i, i, i, weight))
+    text = text.replace("return ", "return " + "".join("%%s%d, " % i for i in range(layers)))
+    return text.replace("%g0 : ", "%g0 : " + "%s, " % weight * layers)
+
+
+def kept_for(layers, moments, device, tmp_path):
+    """Bytes of temporaries of the step with its batch over all devices, and moments laid so."""
+    whole, batch = [[], []], [["data", "model"], []]
+    arguments = [batch] + [whole] * layers + [moments] * layers
+    results = [moments] * layers + [whole] * layers + [batch]
+    plan = {"mesh": {"axes": [{"name": "data", "size": 4}, {"name": "model", "size": 4}]}}
+    for name, of in (("arguments", arguments), ("results", results)):
+        plan[name] = [{"index": i, "sharding": sharding} for i, sharding in enumerate(of)]
+    module, strategy = tmp_path / "step.mlir", tmp_path / "plan.json"
+    module.write_text(step_with_moments(layers))
+    strategy.write_text(json.dumps(plan))
+    done = subprocess.run([TOOL, "evaluate", str(module), "--strategy", str(strategy), "--device", device, "--memory", "900GiB", "--json"], capture_output=True, text=True, timeout=60)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)["temporary_bytes"]
+
+
+@pytest.mark.parametrize("device, moments, values", [("tpu-v5e", [[], []], 1), ("tpu-v5e", [["data"], ["model"]], 2), ("tpu-v6e", [["data"], ["model"]], 1)])
+def test_zero_2_over_all_devices_keeps_gradients(device, moments, values, tmp_path):
+    """Where gathers run beside work, a layer more keeps what its backward pass makes, too, as products with it wait for all others."""
+    few, many = (kept_for(layers, moments, device, tmp_path) for layers in (6, 10))
+    of_rows = 4 * 32768 * 4096 * 2
+    assert abs((many - few) / of_rows - values) < 0.3
+
+
 def attention(queries, keys, sequences=2, gradients=False, grouped=False, heads=4, depth=64):
     """Scores, their softmax and what it makes of values; with gradients: what the result's gradient, an argument, makes of queries."""
     shares = heads // 2 if grouped else heads  # of keys; queries of a group lie behind each other
