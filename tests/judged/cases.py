@@ -160,6 +160,10 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("parallel layers", "parallel", "data=2,model=4", V6E),
     ("feature crosses", "crossed", "data=4,model=4", V5E),
     ("series by patches", "series", "data=2,model=4", V5P),
+    ("texts compared", "triplets", "data=2,model=4", V6E),
+    ("one layer in rounds", "rounded", "data=2,model=4", V5P),
+    ("dense links", "linked", "data=4,model=4", V5E),
+    ("values of actions", "valued", "data=4,model=4", V5E),
 )]
 
 
