@@ -113,8 +113,8 @@ typedef struct device {
 	int64_t matmul_operand_s[2];
 	int64_t matmul_intake_bytes_s; /* that a kernel with a contraction takes in from main memory per
 	                                  second, while it hands on no results; 0: beside them */
-	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
-	                            padded to the lanes; 0: as other convolutions */
+	int64_t channel_taps_s;        /* products per second of depthwise convolutions, channels
+	                                  padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
 	                            as of others */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it

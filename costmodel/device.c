@@ -468,11 +468,10 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_bytes_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "matmul_operand_s", "matmul_intake_bytes_s",
-		 "cycles_s", "reorder_elements_s", "transposed_elements_s",
-		"strided_rate_ppm", "gather_window_bytes", "memory_tile", "matmul_efficiency",
-		"convolution_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
-		"compiler_options", "overlap_steal_ppm", "links"};
+		"channel_taps_s", "matmul_operand_s", "matmul_intake_bytes_s", "cycles_s",
+		"reorder_elements_s", "transposed_elements_s", "strided_rate_ppm", "gather_window_bytes",
+		"memory_tile", "matmul_efficiency", "convolution_efficiency", "memory_efficiency",
+		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},

@@ -364,12 +364,12 @@ int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
 }
 
 /* Beside other work a contraction overlaps with memory but for a twentieth of the shorter of both,
- * with several results three tenths.
- * With work on both sides blocks of BLOCK rows and columns are computed, so that an operand is read
- * and worked on again for every block of the other, strided, and only half of the contraction runs
- * meanwhile. With work on one side, where the other operand is too large to be on the chip by then,
- * what is worked on is read for every block of the other one, and nothing runs meanwhile: libtpu
- * 0.0.51 on v5e, normalised rows times weights in main memory (tests/judged/kernels.py). */
+ * with several results three tenths (distinct.py in tests/judged). With work on both sides blocks
+ * of BLOCK rows and columns are computed, so that an operand is read and worked on again for every
+ * block of the other, strided, and only half of the contraction runs meanwhile. With work on one
+ * side, where the other operand is too large to be on the chip by then, what is worked on is read
+ * for every block of the other one, and nothing runs meanwhile: libtpu 0.0.51 on v5e, normalised
+ * rows times weights in main memory (tests/judged/kernels.py). */
 enum { BLOCK = 1024, SERIAL_PPM = 50000, SERIAL_SEVERAL_PPM = 300000 };
 
 /* Reads and writes of a stream do not overlap, but what it computes does, with all of them: updates
@@ -393,7 +393,7 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 		return stream_ns(dev, k);
 	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes),
 			t = MAX(compute, memory);
-	if (k->results_ns && dev->matmul_intake_bytes_s)
+	if (k->results_ns)
 		t = MAX(t, sat_add(k->results_ns, matmul_intake_ns(dev, k->bytes - k->written)));
 	if (dev->target != TARGET_TPU || !k->fused)
 		return t;

@@ -10,7 +10,7 @@ typedef struct hlo_work { /* of one execution */
 	int64_t matmul_ns, vector_flops;
 	int64_t bytes;   /* main memory read and written */
 	int64_t written; /* of it */
-	int64_t moved; /* the same with memory on the chip */
+	int64_t moved;   /* the same with memory on the chip */
 	double flops;
 	int64_t products;        /* of the contraction with most results: these */
 	int64_t stored_products; /* .. with the padding of tiles */

@@ -181,8 +181,7 @@ void keep_for_gradients(simulator *s, const lowered *l)
 		return;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		if (o->kind != LOP_COLLECTIVE ||
-			!(is_reduced_whole(s, o) || is_gathered_again(s, l, o)))
+		if (o->kind != LOP_COLLECTIVE || !(is_reduced_whole(s, o) || is_gathered_again(s, l, o)))
 			continue;
 		lop_id at = reduced_gradient(s, l, o);
 		if (at != ID_NONE)

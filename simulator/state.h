@@ -608,6 +608,7 @@ void find_gradients(simulator *s);
  * that is taken of them. Two summands do, too: it matters where a maximum of the product is taken.
  */
 void find_softmax_gradients(simulator *s);
+/* kernels.c: a reduce_scatter that the compiler makes an all_reduce of. */
 bool is_reduced_whole(const simulator *s, const lop *o);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
 /* Marks the kernels of such products that wait, and what they read; simulator.late says until when.

@@ -393,8 +393,8 @@ START_TEST(test_batches_of_products)
 }
 END_TEST
 
-/* Products of 262,144 rows in main memory, of few columns, of few summands, and of more of both: what
- * they read and what they write take turns (us by libtpu 0.0.51; `rows of` in
+/* Products of 262,144 rows in main memory, of few columns, of few summands, and of more of both:
+ * what they read and what they write take turns (us by libtpu 0.0.51; `rows of` in
  * tests/judged/kernels.py). */
 START_TEST(test_products_of_many_rows)
 {
@@ -542,8 +542,9 @@ static void add_tests(TCase *t)
 		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel,
 		test_scatters_of_windows_are_loops, test_what_skips_is_a_kernel, test_moves_take_no_work,
 		test_windows_lie_in_tiles, test_fills_take_time, test_tables_of_windows,
-		test_products_of_vectors, test_batches_of_products, test_products_of_many_rows, test_queries_of_caches,
-		test_gathers_of_large_windows, test_what_images_have_in_their_lanes};
+		test_products_of_vectors, test_batches_of_products, test_products_of_many_rows,
+		test_queries_of_caches, test_gathers_of_large_windows,
+		test_what_images_have_in_their_lanes};
 	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
 		tcase_add_test(t, tests[i]);
 }

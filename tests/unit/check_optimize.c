@@ -247,14 +247,16 @@ START_TEST(independent_collectives_are_combined)
 			"c"));
 	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
 	lowering_release(&x);
-	/* so does adding up what was reduced, as gradients of a weight that is read three times, but not
-	 * what else is made of the sum */
+	/* so does adding up what was reduced, as gradients of a weight that is read three times, but
+	 * not what else is made of the sum */
 #define TURNED(r, of) "  %" r " = stablehlo.transpose %" of ", dims = [1, 0] : (" T ") -> " T "\n"
 #define SUM(r, a, b) "  %" r " = stablehlo.add %" a ", %" b " : " T "\n"
 #define GRADIENTS(between, first) \
 	MAIN(T WHOLE) \
-	DOT("p", "a", "b") TURNED("pt", "p") DOT("q", "a", "c") SUM("s", "pt", "q") between \
-		DOT("r", "a", "b") TURNED("rt", "r") SUM("u", first, "rt") "  return %u : " T "\n}\n"
+	DOT("p", "a", "b") \
+	TURNED("pt", "p") \
+	DOT("q", "a", "c") SUM("s", "pt", "q") between DOT("r", "a", "b") TURNED("rt", "r") \
+		SUM("u", first, "rt") "  return %u : " T "\n}\n"
 	lowering_read(&x, MESH, GRADIENTS("", "s"));
 	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
 	lowering_release(&x);

@@ -303,8 +303,8 @@ START_TEST(test_operand_of_few_rows)
 }
 END_TEST
 
-/* What a contraction reads from memory is taken in while no results are handed on; both go on beside
- * multiplying. */
+/* What a contraction reads from memory is taken in while no results are handed on; both go on
+ * beside multiplying. */
 START_TEST(test_intake)
 {
 	device dev;
@@ -440,9 +440,9 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_streams, test_intake, test_transposed, test_tails,
-		test_reorders, test_kernel_around_a_contraction, test_efficiency_of_convolutions,
-		test_padding, test_operand_of_few_rows, test_rows_of_eight_bits, test_element_types,
-		test_h100_vector_add, test_stored_bytes};
+		test_vector_elements, test_streams, test_intake, test_transposed, test_tails, test_reorders,
+		test_kernel_around_a_contraction, test_efficiency_of_convolutions, test_padding,
+		test_operand_of_few_rows, test_rows_of_eight_bits, test_element_types, test_h100_vector_add,
+		test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
