@@ -608,7 +608,8 @@ def main(topologies_wanted):
         for m, k in ((16, 128), (32, 32), (49, 32), (64, 32), (128, 32), (128, 64)):
             us = next(t for line, t in chip.kernels(lambda a, b: jnp.einsum("bmk,bnk->bmn", a, b), *[((4096, m, k), BF16)] * 2) if " fusion(" in line)
             chip.say("small", "%d x %d x %d: %.1f, %.4f" % (m, k, m, us / 4.096, us / 4.096 / (-(-m // 8) * 8 * (-(-m // 128) * 128))))
-        for batch, places, depth in ((1024, 128, 128), (1024, 128, 64), (512, 256, 64), (512, 256, 128), (128, 512, 64), (128, 512, 128), (64, 1024, 64), (64, 1024, 128)):
+        for batch, places, depth in ((1024, 128, 128), (1024, 128, 64), (512, 256, 64), (512, 256, 128), (128, 512, 64), (128, 512, 128), (64, 1024, 64), (64, 1024, 128),
+                                     (8192, 128, 128), (4096, 256, 64), (2048, 512, 128), (1024, 1024, 128)):
             narrow, square = ((batch, places, depth), BF16), ((batch, places, places), BF16)
             made = (("bqk,btk->bqt", narrow, narrow), ("bqt,btk->bqk", square, narrow), ("bqt,bqk->btk", square, narrow))
             chip.say("batches", "%d x %d, %d deep: %s" % (batch, places, depth, ", ".join("%.0f" % sum(
