@@ -256,8 +256,8 @@ START_TEST(independent_collectives_are_combined)
 	DOT("p", "a", "b") \
 	TURNED("pt", "p") \
 	DOT("q", "a", "c") \
-	SUM("s", "pt", "q") between DOT("r", "a", "b") TURNED("rt", "r") \
-		SUM("u", first, "rt") "  return %u : " T "\n}\n"
+	SUM("s", "pt", "q") \
+	between DOT("r", "a", "b") TURNED("rt", "r") SUM("u", first, "rt") "  return %u : " T "\n}\n"
 	lowering_read(&x, MESH, GRADIENTS("", "s"));
 	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
 	lowering_release(&x);
