@@ -31,7 +31,7 @@ def scaled(profile):
 
     for entry in (*profile["peak_flops"].values(), profile["vector_flops"], profile["matmul_results_s"], profile["vector_elements_s"], profile["lone_elements_s"]):
         by(entry, TRUE["compute"])
-    for name in ("memory_bytes_s", "vector_bytes_s", "reorder_elements_s"):
+    for name in ("memory_bytes_s", "vector_bytes_s", "matmul_intake_bytes_s", "reorder_elements_s"):
         by(profile[name], TRUE["memory"])
     for link in profile["links"]:
         by(link["bandwidth_bytes_s"], TRUE["links"])
