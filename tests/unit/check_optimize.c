@@ -1,22 +1,6 @@
 /* The optimized and compiled levels: each rewrite on the smallest program that has it, and where it
  * must not happen. */
-#include "lower_fixture.h"
-
-#define MESH "<[\"d\"=4, \"m\"=2]>"
-#define ROWS "{sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}, {}]>}"
-#define COLUMNS "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}"
-#define WHOLE "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
-#define T "tensor<16x16xf32>"
-#define DOT(r, a, b) \
-	"  %" r " = stablehlo.dot_general %" a ", %" b ", contracting_dims = [1] x [0] : (" T ", " T \
-	") -> " T "\n"
-#define ON_ROWS "{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"d\"}, {}]>]>}"
-#define ZERO "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-#define SPREAD(r, a) \
-	"  %" r " = stablehlo.broadcast_in_dim %" a ", dims = [] " ON_ROWS " : (tensor<f32>) -> " T "\n"
-#define MAIN(results) \
-	"func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %w: " T \
-	" " WHOLE ") -> (" results ") {\n"
+#include "optimize_fixture.h"
 
 typedef struct rewrite_case {
 	const char *name, *text, *placed, *optimized;
@@ -208,61 +192,6 @@ START_TEST(cpu_has_no_reduce_scatter)
 	lowering_read(&x, MESH, MAIN(T ROWS) DOT("p", "a", "b") "  return %p : " T "\n}\n");
 	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "all_reduce=1 all_slice=1");
 	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "reduce_scatter=1");
-	lowering_release(&x);
-}
-END_TEST
-
-START_TEST(independent_collectives_are_combined)
-{
-	static const char independent[] = MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b")
-		DOT("q", "a", "c") "  return %p, %q : " T ", " T "\n}\n";
-	static const char dependent[] = MAIN(T WHOLE)
-		DOT("p", "a", "b") "  %t = sdy.sharding_constraint %p <@mesh, [{}, {\"d\"}]> : " T
-						   "\n" DOT("q", "t", "c") "  return %q : " T "\n}\n";
-	lowering x;
-	lowering_read(&x, MESH, independent);
-	check_counts(&x, LEVEL_OPTIMIZED, TARGET_GPU, "all_reduce=2");
-	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=1");
-	lowering_release(&x);
-	lowering_read(&x, MESH, dependent);
-	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "all_reduce=2 all_slice=1");
-	lowering_release(&x);
-	/* work on numbers waits: the terms of a loss are one collective, but not what the second is
-	 * made of */
-#define TERM(r, of) \
-	"  %" r " = stablehlo.reduce(%" of " init: %z) applies stablehlo.add across dimensions = " \
-	"[0, 1] : (" T ", tensor<f32>) -> tensor<f32>\n" \
-	"  %" r "m = stablehlo.divide %" r ", %n : tensor<f32>\n"
-#define TERMS(between, second) \
-	"func.func @main(%a: " T " " COLUMNS ", %b: " T " " COLUMNS ") -> tensor<f32> {\n" ZERO \
-	"  %n = stablehlo.constant dense<4.0> : tensor<f32>\n" TERM("p", "a") \
-		between TERM("q", second) "  %s = stablehlo.multiply %pm, %qm : tensor<f32>\n" \
-								  "  return %s : tensor<f32>\n}\n"
-	lowering_read(&x, MESH, TERMS("", "b"));
-	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
-	lowering_release(&x);
-	lowering_read(&x, MESH,
-		TERMS("  %w = stablehlo.broadcast_in_dim %pm, dims = [] : (tensor<f32>) -> " T
-			  "\n  %c = stablehlo.multiply %w, %b : " T "\n",
-			"c"));
-	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
-	lowering_release(&x);
-	/* so does adding up what was reduced, as gradients of a weight that is read three times, but
-	 * not what else is made of the sum */
-#define TURNED(r, of) "  %" r " = stablehlo.transpose %" of ", dims = [1, 0] : (" T ") -> " T "\n"
-#define SUM(r, a, b) "  %" r " = stablehlo.add %" a ", %" b " : " T "\n"
-#define GRADIENTS(between, first) \
-	MAIN(T WHOLE) \
-	DOT("p", "a", "b") \
-	TURNED("pt", "p") \
-	DOT("q", "a", "c") \
-	SUM("s", "pt", "q") \
-	between DOT("r", "a", "b") TURNED("rt", "r") SUM("u", first, "rt") "  return %u : " T "\n}\n"
-	lowering_read(&x, MESH, GRADIENTS("", "s"));
-	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
-	lowering_release(&x);
-	lowering_read(&x, MESH, GRADIENTS("  %t = stablehlo.tanh %s : " T "\n", "t"));
-	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
 	lowering_release(&x);
 }
 END_TEST
@@ -854,31 +783,6 @@ START_TEST(scatters_over_all_devices)
 }
 END_TEST
 
-/* The slice of a device's own part of a sum waits for who reads it: two sums over all devices of a
- * square are one instruction, unless the second is made of the first one's part. */
-START_TEST(sums_join_across_own_parts)
-{
-#define OVER_ALL(dims) "{sdy.sharding = #sdy.sharding<@mesh, [" dims "]>}"
-#define ALL_ROWS OVER_ALL("{\"d\", \"m\"}, {}")
-#define PART "  %s = sdy.sharding_constraint %p <@mesh, [{\"d\", \"m\"}, {}]> : " T "\n"
-#define READ "  %t = stablehlo.tanh %s : " T "\n"
-#define PARTS(rest) \
-	"func.func @main(%a: " T \
-	" " OVER_ALL("{}, {\"d\", \"m\"}") ", %b: " T " " ALL_ROWS ", %c: " T " " ALL_ROWS ") -> (" T \
-									   " " ALL_ROWS ", " T " " ALL_ROWS ") {\n" DOT("p", "a", "b") \
-										   PART rest "  return %t, %q : " T ", " T "\n}\n"
-	lowering x;
-	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(DOT("q", "a", "c") READ));
-	lower_cache_torus(x.cache, 2, 0);
-	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=1 all_slice=2");
-	lowering_release(&x);
-	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(READ DOT("q", "a", "t")));
-	lower_cache_torus(x.cache, 2, 0);
-	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=2 all_slice=2");
-	lowering_release(&x);
-}
-END_TEST
-
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
@@ -890,8 +794,6 @@ int main(void)
 	tcase_add_test(t, a_maximum_is_not_summed);
 	tcase_add_test(t, cpu_has_no_reduce_scatter);
 	tcase_add_test(t, scatters_over_all_devices);
-	tcase_add_test(t, sums_join_across_own_parts);
-	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_loop_test(t, contractions_of_xla, 0, (int)COUNT_OF(contraction_cases));

@@ -6,8 +6,8 @@
 
 A case is [rows, summands, columns, form, left, right, behind]: form "nn" contracts the left operand's last dim, "tn" its first;
 left and right are what is computed in front of the operands, of how many arrays; behind is what is computed of the result.
-Figures are estimated cycles of the whole program, which is one fusion. The constants in costmodel/roofline.c were fitted to
-157 other draws of such cases on v5e; none of these here was among them. v4 is left out: XLA's estimates are of one of its two cores.
+Figures are estimated cycles of the whole program, which is one fusion. The blocks in costmodel/roofline.c were fitted to 157
+other draws of such cases on v5e; none of these here was among them. v4 is left out: XLA's estimates are of one of its two cores.
 """
 import argparse
 import json
