@@ -66,6 +66,11 @@ void kernel_add_scattered_features(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
 
+/* turned.c: the same for values with another dim in the lanes than the last. */
+void kernel_turn_results(simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n);
+void kernel_turn_operand(
+	simulator *s, const lowered *l, kernel *k, lop_id id, uint32_t i, lval_id v, int64_t n);
+
 /* fills.c: elements of a value that the kernel fills with one number; 0 where it does something
  * else, or nothing has to be filled. */
 int64_t kernel_filled_elements(const simulator *s, const lowered *l, const kernel *k);

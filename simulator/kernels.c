@@ -337,6 +337,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (w->concatenates)
 			kernel_add_parts(s, k, o, n);
 	}
+	kernel_turn_results(s, l, k, id, n);
 	if (so->windows_end && so->mode != MODE_COPIED)
 		kernel_leave_windows(s, l, k, id, n);
 	if (o->nest) {
@@ -350,8 +351,10 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		begin_update(s, l, k, id, n);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			kernel_add_bytes(k, n, w->read_bytes);
-			for (uint32_t i = 0; i < o->n_operands; i++)
+			for (uint32_t i = 0; i < o->n_operands; i++) {
 				wait_for(s, k, base_of(s, operands[i]));
+				kernel_turn_operand(s, l, k, id, i, base_of(s, operands[i]), n);
+			}
 			return;
 		}
 	}
@@ -384,6 +387,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		kernel_arrange_gathered(s, l, k, def);
 		kernel_arrange_borders(s, l, k, def, matmul);
+		kernel_turn_operand(s, l, k, id, i, v, n);
 		/* a part is read by each of the n, a whole value once for those that share it */
 		read_value(s, l, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
 	}

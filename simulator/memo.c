@@ -207,6 +207,7 @@ void memo_init(simulator *s)
 	find_classes(s->p, &s->work);
 	find_minors(s);
 	find_feeds(s);
+	find_turned(s);
 	find_gradients(s);
 	find_softmax_gradients(s);
 	find_donated_types(s);
@@ -225,6 +226,7 @@ void memo_release(simulator *s)
 	free(s->work.class_of);
 	free(s->minors);
 	free(s->feeds);
+	free(s->may_turn);
 	free(s->gradients);
 	free(s->differentiated);
 	free(s->donated_types);
@@ -294,7 +296,7 @@ static bool quantises(const program *p, const node *n)
 		bits_of(p, node_slots(p, n)[0]) > 8;
 }
 
-static bool sums_lanes(const program *p, const node *n)
+bool sums_lanes(const program *p, const node *n)
 {
 	uint32_t n_dims;
 	const int64_t *dims = op_ints(p->m, n->op, "dimensions", &n_dims);

@@ -42,6 +42,15 @@ int64_t half_of_chip(const simulator *s, lop_id at)
 	return MIN((s->dev.on_chip_bytes - prefetched_at(s, at)) / 2, most_on_chip(s, at));
 }
 
+/* A kernel of one elementwise op or sum. */
+static bool is_alone(const simulator *s, const lowered *l, lop_id root)
+{
+	const sim_op *so = &s->ops[root];
+	return (so->class == CLASS_ELEMENTWISE || so->class == CLASS_REDUCE) &&
+		l->ops.p[root].kind == LOP_COMPUTE && !l->ops.p[root].nest && so->first_member == root &&
+		so->next == ID_NONE;
+}
+
 bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 {
 	if (at < v->kept_until)
@@ -52,7 +61,8 @@ bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 		return false;
 	if (v->kept_late && s->ops[at].waits)
 		return false;
-	if (s->dev.products_off_chip && def->root != ID_NONE && s->ops[def->root].has_matmul)
+	if (s->dev.products_off_chip && def->root != ID_NONE &&
+		(s->ops[def->root].has_matmul || is_alone(s, l, def->root)))
 		return false;
 	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);
 }

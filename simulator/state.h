@@ -201,6 +201,7 @@ typedef struct sim_val {
 	bool off_chip;     /* of a collective or a loop: in main memory */
 	bool reordered;    /* some matmul wants it in another order of dims */
 	bool quantised;    /* something is made of it alone that has eight bits */
+	bool turned;       /* a copy of it has been made: kernel_turn_operand */
 	bool arranged;     /* a matmul has copied it already: see work_entry */
 	bool read_again;   /* .. the copy of what it made has been made for a second contraction, too */
 	uint32_t read_as;  /* .. dims that the first plain product to read it contracts */
@@ -373,6 +374,7 @@ struct simulator {
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
+	bool *may_turn; /* by value of the program: find_turned */
 	stored_slot *stored;
 	stored_slot
 		*stored_last; /* by node, and one for all others: the answer for what was made there last */
@@ -557,6 +559,7 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 int32_t argument_number(const simulator *s, const lowered *l, lval_id v);
 bool is_donated(const simulator *s, uint32_t i);
 void find_donated_types(simulator *s); /* fills simulator.donated_types */
+void find_turned(simulator *s); /* turned.c: fills simulator.may_turn */
 /* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
 void place_on_chip(simulator *s, const lowered *l);
 /* Between the two, what the loop keeps is on the chip. Time of copying it there. */
@@ -592,6 +595,7 @@ bool fills_lanes(const simulator *s, const lowered *l, lval_id v);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
 /* stored.c: bits of an element as it is stored. */
+bool sums_lanes(const program *p, const node *n); /* a reduce: of the last dim */
 int stored_bits(const simulator *s, const lowered *l, lval_id v);
 /* Sets sim_val.stored of what is written to memory. */
 void measure_stored(simulator *s, const lowered *l);
