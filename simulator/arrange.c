@@ -242,9 +242,15 @@ void kernel_add_pieces(
  * into their order in two copies with half-filled tiles: 44 ps an element in bfloat16, 31 in
  * float32, 31 of 100 million elements (libtpu 0.0.51 for v5e: gathers of 1 to 100 million elements
  * over 16 devices), where a pass over all elements takes 14.7. */
+int64_t parts_time_ns(const device *dev, int64_t elements, int bits)
+{
+	enum { HALF_PASSES = 7, HALF_PASSES_WIDE = 5 };
+	return elements_time_ns(dev, elements, false) * (bits < 32 ? HALF_PASSES : HALF_PASSES_WIDE) /
+		2;
+}
+
 void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
-	enum { HALF_PASSES = 7 };
 	const lop *o = &l->ops.p[id];
 	if (s->ops[id].arranged || o->kind != LOP_COLLECTIVE || o->coll != COLL_ALL_GATHER ||
 		o->given || l->level == LEVEL_EXACT || s->dev.target != TARGET_TPU)
@@ -257,8 +263,7 @@ void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 	if (dims < 2)
 		return;
 	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
-	k->apart_ns = sat_add(k->apart_ns,
-		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, false) * HALF_PASSES / 2);
+	k->apart_ns = sat_add(k->apart_ns, parts_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, bits));
 }
 
 /* A collective that a program of one device says. */

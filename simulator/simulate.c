@@ -461,8 +461,8 @@ static uint32_t weight_of(const simulator *s, const lowered *l, lval_id v)
 
 static void fill_cost(simulator *s, const lowered *l, cost *out)
 {
-	*out = (cost){.runtime_ns = s->now,
-		.compute_ns = s->sum.compute,
+	*out = (cost){.runtime_ns = sat_add(s->now, s->copied_out_ns),
+		.compute_ns = sat_add(s->sum.compute, s->copied_out_ns),
 		.communication_ns = s->sum.communication,
 		.exposed_communication_ns = s->sum.exposed,
 		.temporary_bytes = s->temporary,
@@ -505,6 +505,7 @@ static void find_out(simulator *s, const lowered *l)
 	fuse(s, l);
 	keep_for_gradients(s, l);
 	measure_kernels(s, l);
+	s->copied_out_ns = 0;
 	measure_liveness(s, l);
 }
 

@@ -140,7 +140,7 @@ void find_turned(simulator *s)
 /* Where its rows fill whole lanes and are as many as it has columns. Rows: the dim in front of the
  * last one, or the first where that does not fill lanes. Fewer columns than lanes lie so in any
  * case: kernel_add_rows. */
-bool is_turned(const simulator *s, const lowered *l, lval_id v)
+static bool is_turned(const simulator *s, const lowered *l, lval_id v)
 {
 	pval_id origin = l->vals.p[v].origin;
 	if (origin == ID_NONE || !s->may_turn[origin])

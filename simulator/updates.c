@@ -55,9 +55,23 @@ static int64_t bytes_in_parts(const simulator *s, const lop *o, const ir_type *t
 	return sat_mul(elements, elem_bits((enum elem)ty->elem)) / 8;
 }
 
+/* Time to bring what was gathered into the result's buffer, in the order of its dims. */
+static int64_t copied_out_ns(
+	const simulator *s, const lowered *l, lval_id v, const ir_type *ty, uint32_t dim)
+{
+	int64_t bytes = end_bytes(s, l, v);
+	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
+	if (dim == TILE_NO_DIM)
+		return parts_time_ns(&s->dev, sat_mul(bytes, 8) / bits, bits);
+	for (uint32_t d = 0; d < dim; d++)
+		if (ty->dims[d] > 1)
+			return transposed_time_ns(&s->dev, bytes, bits, 2);
+	return memory_time_ns(&s->dev, sat_mul(2, bytes));
+}
+
 void hold_gathered(simulator *s, const lowered *l)
 {
-	int64_t copied = 0, gathered = 0;
+	int64_t copied = 0, gathered = 0, ns = 0;
 	for (uint32_t i = 0; i < l->results.n; i++) {
 		lval_id v = l->results.p[i];
 		lop_id at = l->vals.p[v].def;
@@ -77,7 +91,12 @@ void hold_gathered(simulator *s, const lowered *l)
 			vec_push(&s->held, (held_value){ID_NONE, v, 0, at - 1, bytes});
 		gathered = sat_add(gathered, sat_mul(held, n));
 		copied = sat_add(copied, copies ? sat_mul(bytes, n) : 0);
+		ns = sat_add(ns,
+			sat_mul(n,
+				sat_add(copied_out_ns(s, l, v, ty, dim),
+					copies ? memory_time_ns(&s->dev, sat_mul(2, bytes)) : 0)));
 	}
+	s->copied_out_ns = ns;
 	if (gathered) {
 		s->delta[0].before += copied;
 		s->delta[l->ops.n - 1].after -= gathered;
