@@ -55,18 +55,31 @@ static int64_t bytes_in_parts(const simulator *s, const lop *o, const ir_type *t
 	return sat_mul(elements, elem_bits((enum elem)ty->elem)) / 8;
 }
 
-/* Time to bring what was gathered into the result's buffer, in the order of its dims. */
-static int64_t copied_out_ns(
-	const simulator *s, const lowered *l, lval_id v, const ir_type *ty, uint32_t dim)
+/* Gathers that nothing runs beside leave what fits on the chip there, one behind the other, and DMA
+ * brings it out (v6e). */
+static bool leaves_by_dma(const simulator *s, int64_t bytes)
 {
-	int64_t bytes = end_bytes(s, l, v);
+	return !s->dev.products_off_chip && !(s->dev.asynchronous >> COLL_ALL_GATHER & 1) &&
+		bytes <= s->dev.on_chip_bytes / 2;
+}
+
+/* Time of copies: of the argument when the program starts, and of what was gathered into the
+ * result's buffer, in the order of its dims. */
+static int64_t copied_out_ns(const simulator *s, const lowered *l, lval_id v, const ir_type *ty,
+	uint32_t dim, bool argument)
+{
+	int64_t bytes = end_bytes(s, l, v), once = memory_time_ns(&s->dev, sat_mul(2, bytes));
 	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
+	if (leaves_by_dma(s, bytes))
+		return 0;
+	if (argument)
+		return sat_add(once, once);
 	if (dim == TILE_NO_DIM)
 		return parts_time_ns(&s->dev, sat_mul(bytes, 8) / bits, bits);
 	for (uint32_t d = 0; d < dim; d++)
 		if (ty->dims[d] > 1)
 			return transposed_time_ns(&s->dev, bytes, bits, 2);
-	return memory_time_ns(&s->dev, sat_mul(2, bytes));
+	return once;
 }
 
 void hold_gathered(simulator *s, const lowered *l)
@@ -91,10 +104,7 @@ void hold_gathered(simulator *s, const lowered *l)
 			vec_push(&s->held, (held_value){ID_NONE, v, 0, at - 1, bytes});
 		gathered = sat_add(gathered, sat_mul(held, n));
 		copied = sat_add(copied, copies ? sat_mul(bytes, n) : 0);
-		ns = sat_add(ns,
-			sat_mul(n,
-				sat_add(copied_out_ns(s, l, v, ty, dim),
-					copies ? memory_time_ns(&s->dev, sat_mul(2, bytes)) : 0)));
+		ns = sat_add(ns, sat_mul(n, copied_out_ns(s, l, v, ty, dim, copies)));
 	}
 	s->copied_out_ns = ns;
 	if (gathered) {
