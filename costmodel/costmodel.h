@@ -433,6 +433,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "39"
+#define COST_MODEL_VERSION "40"
 
 #endif

@@ -164,6 +164,10 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("one layer in rounds", "rounded", "data=2,model=4", V5P),
     ("dense links", "linked", "data=4,model=4", V5E),
     ("values of actions", "valued", "data=4,model=4", V5E),
+    ("blended distributions", "blended", "data=2,model=4", V6E),
+    ("generated weights", "generated", "data=4,model=4", V5E),
+    ("associative scans", "scanned", "data=2,model=4", V5P),
+    ("molecules", "molecules", "data=4,model=4", V5E),
 )]
 
 
