@@ -63,23 +63,19 @@ static bool leaves_by_dma(const simulator *s, int64_t bytes)
 		bytes <= s->dev.on_chip_bytes / 2;
 }
 
-/* Time of copies: of the argument when the program starts, and of what was gathered into the
- * result's buffer, in the order of its dims. */
+/* Time of copies of a value that lies as the result does: of the argument when the program starts,
+ * and of what was gathered; of another into the order of the result's dims. */
 static int64_t copied_out_ns(const simulator *s, const lowered *l, lval_id v, const ir_type *ty,
-	uint32_t dim, bool argument)
+	uint32_t dim, bool lies, bool argument)
 {
-	int64_t bytes = end_bytes(s, l, v), once = memory_time_ns(&s->dev, sat_mul(2, bytes));
+	int64_t bytes = end_bytes(s, l, v);
 	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
 	if (leaves_by_dma(s, bytes))
 		return 0;
-	if (argument)
-		return sat_add(once, once);
 	if (dim == TILE_NO_DIM)
 		return parts_time_ns(&s->dev, sat_mul(bytes, 8) / bits, bits);
-	for (uint32_t d = 0; d < dim; d++)
-		if (ty->dims[d] > 1)
-			return transposed_time_ns(&s->dev, bytes, bits, 2);
-	return once;
+	return lies ? sat_mul(1 + argument, memory_time_ns(&s->dev, sat_mul(2, bytes)))
+				: transposed_time_ns(&s->dev, bytes, bits, 2);
 }
 
 void hold_gathered(simulator *s, const lowered *l)
@@ -96,15 +92,15 @@ void hold_gathered(simulator *s, const lowered *l)
 		uint32_t dim = gathered_dim(o, ty->rank);
 		int64_t n = s->folder ? folder_weight(s, at) : 1, bytes = end_bytes(s, l, v),
 				held = dim == TILE_NO_DIM ? MAX(bytes, bytes_in_parts(s, o, ty)) : bytes;
-		bool copies = dim != TILE_NO_DIM && s->donated_types[l->vals.p[v].type] &&
-			lies_as_result(s, l, o, v, dim);
+		bool lies = dim != TILE_NO_DIM && lies_as_result(s, l, o, v, dim),
+			 copies = lies && s->donated_types[l->vals.p[v].type];
 		s->delta[at].before += held - (copies ? bytes : 0);
 		vec_push(&s->held, (held_value){ID_NONE, v, at, l->ops.n - 1, held});
 		if (copies)
 			vec_push(&s->held, (held_value){ID_NONE, v, 0, at - 1, bytes});
 		gathered = sat_add(gathered, sat_mul(held, n));
 		copied = sat_add(copied, copies ? sat_mul(bytes, n) : 0);
-		ns = sat_add(ns, sat_mul(n, copied_out_ns(s, l, v, ty, dim, copies)));
+		ns = sat_add(ns, sat_mul(n, copied_out_ns(s, l, v, ty, dim, lies, copies)));
 	}
 	s->copied_out_ns = ns;
 	if (gathered) {
