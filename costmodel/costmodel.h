@@ -82,7 +82,8 @@ typedef struct device {
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
 	int64_t on_chip_bytes;     /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t products_off_chip; /* 1: what kernels with a contraction make is in main memory all the
-	                              same, as with two cores that make a half each */
+	                              same, as with two cores that make a half each; and what kernels
+	                              of one op make */
 	int64_t output_fusion;     /* 1: elementwise work between two contractions is done in the kernel
 	                              of the first, where nothing else reads what that makes */
 	int64_t whole_summands; /* contractions of operands that both come from main memory are summed

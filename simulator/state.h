@@ -375,7 +375,7 @@ struct simulator {
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
 	                element */
 	int64_t copied_out_ns; /* of what main returns of gathered values: hold_gathered */
-	bool *may_turn; /* by value of the program: find_turned */
+	bool *may_turn;        /* by value of the program: find_turned */
 	stored_slot *stored;
 	stored_slot
 		*stored_last; /* by node, and one for all others: the answer for what was made there last */
@@ -560,7 +560,7 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 int32_t argument_number(const simulator *s, const lowered *l, lval_id v);
 bool is_donated(const simulator *s, uint32_t i);
 void find_donated_types(simulator *s); /* fills simulator.donated_types */
-void find_turned(simulator *s); /* turned.c: fills simulator.may_turn */
+void find_turned(simulator *s);        /* turned.c: fills simulator.may_turn */
 /* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
 void place_on_chip(simulator *s, const lowered *l);
 /* Between the two, what the loop keeps is on the chip. Time of copying it there. */

@@ -7,8 +7,8 @@
  * scatter adds to one, and what main returns have the last dim in the lanes: they are copied where
  * they meet such a value. Leading dims that are merged or split, as the tokens that an embedding's
  * gradient adds up, keep all that is connected with them from being turned; so do loops and
- * convolutions. (libtpu 0.0.51 for v5e, v5p and v6e, 80 programs of one device: docs/judged.md,
- * "Values with another dim in the lanes".) */
+ * convolutions. (libtpu 0.0.51 for v5e, v5p and v6e: `turned` in tests/judged/kernels.py, and
+ * docs/lowering-and-cost.md.) */
 #include <stdlib.h>
 
 #include "simulator/kernel.h"
@@ -51,8 +51,7 @@ static bool sums_rows(const program *p, const node *x)
 {
 	uint32_t n;
 	(void)op_ints(p->m, x->op, "dimensions", &n);
-	return n < pval_type(p, node_slots(p, x)[0])->rank &&
-		sums_lanes(p, x);
+	return n < pval_type(p, node_slots(p, x)[0])->rank && sums_lanes(p, x);
 }
 
 /* A reshape that merges or splits dims in front of the last one; dims of one element are none. */
@@ -155,8 +154,8 @@ static bool is_turned(const simulator *s, const lowered *l, lval_id v)
 	return rows % s->dev.tile_minor == 0 && rows >= part[0] && part[0] >= s->dev.tile_minor;
 }
 
-/* The copy of a value, n times. Between places on the chip it is soon made, which the copies of some
- * TPUs never write to; more than a quarter of it is seldom free. */
+/* The copy of a value, n times. Between places on the chip it is soon made, which the copies of
+ * some TPUs never write to; more than a quarter of it is seldom free. */
 static void turn(simulator *s, const lowered *l, kernel *k, lval_id v, int64_t n, bool there)
 {
 	int64_t bytes = s->vals[v].bytes;
@@ -173,8 +172,7 @@ static bool moves_rows(const program *p, const node *x)
 	const ir_type *table = pval_type(p, slots[0]),
 				  *rows = pval_type(
 					  p, slots[x->op_kind == OP_GATHER ? x->n_operands : x->n_operands - 1]);
-	return table->rank && rows->rank &&
-		table->dims[table->rank - 1] == rows->dims[rows->rank - 1];
+	return table->rank && rows->rank && table->dims[table->rank - 1] == rows->dims[rows->rank - 1];
 }
 
 /* Ops that leave what they make in rows: with the last dim in the lanes. */
@@ -218,8 +216,8 @@ void kernel_turn_results(simulator *s, const lowered *l, kernel *k, lop_id id, i
 			turn(s, l, k, v, n, stays(s, l, &s->vals[v]));
 }
 
-/* Operand i of an op, in buffer v: arguments of main beside what is turned, and what is turned where
- * it has to be in rows. Collectives leave it as it was. */
+/* Operand i of an op, in buffer v: arguments of main beside what is turned, and what is turned
+ * where it has to be in rows. Collectives leave it as it was. */
 void kernel_turn_operand(
 	simulator *s, const lowered *l, kernel *k, lop_id id, uint32_t i, lval_id v, int64_t n)
 {

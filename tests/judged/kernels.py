@@ -48,6 +48,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
               weights on the chip: us
     caches    a word written into caches of 8 bits with so many heads, and into their scales: us of copies
     stacked   what loops write turn by turn: how many of the zeros that they begin with are filled, of a loop forwards, of one backwards, and of two alike
+    turned    what a product leaves, of so many rows and columns, where it is centred over its columns, where it is not, and where its rows are merged behind that: "rows"
+              where the columns are in the lanes, else which dim is; then a centred product that is returned: us of each kernel
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
 Needs jax and libtpu; minutes for each topology, most of them for the convolutions.
@@ -432,6 +434,13 @@ class Chip:
         """Kernels of so many us, as words."""
         return ", ".join("%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in self.kernels(function, *arguments, donated=donated) if us >= least)
 
+    def lanes_of(self, function, shape, arguments):
+        """Which dim is in the lanes of most values of that shape between the kernels."""
+        text = self.text(function, *arguments)
+        found = re.findall(r"= \(?[^=]*?bf16\[%s\]\{(\d)" % ",".join(map(str, shape)), text[text.index("\nENTRY"):])
+        most = int(max(set(found), key=found.count)) if found else -1
+        return "-" if most < 0 else "rows" if most == len(shape) - 1 else "dim %d" % most
+
     def worked(self, function, *arguments):
         """us of each kernel that has an estimate, and what is worked in it besides a product, as words."""
         text = self.text(function, *arguments)
@@ -455,6 +464,21 @@ class Chip:
 
     def say(self, what, *words):
         print(self.name, "%-8s" % what, *words, flush=True)
+
+
+def centred(x):
+    wide = x.astype(F32)
+    wide = wide - jnp.mean(wide, axis=-1, keepdims=True)
+    return (wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + 1e-5)).astype(BF16)
+
+
+def turned(x, w, v):
+    """A product, and what is made of it centred."""
+    y = x @ w
+    return (y + jax.nn.gelu(centred(y) @ v) @ v) @ v
+
+
+TURNED = (("summed", turned), ("not summed", lambda x, w, v: jax.nn.gelu(x @ w) @ v), ("merged", lambda x, w, v: centred(x @ w).reshape(-1, w.shape[1]) @ v))
 
 
 def main(topologies_wanted):
@@ -647,6 +671,15 @@ def main(topologies_wanted):
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
             chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))
+        for shape in ((8, 512, 512), (8, 384, 512), (8, 640, 512), (8, 1000, 512), (8, 512, 768), (64, 128, 512), (1024, 64, 256), (512, 192, 256), (4096, 128, 256), (8192, 512),
+                      (512, 768), (8, 32, 32, 256), (256, 8, 8, 128), (2, 256, 256, 128)):
+            args = [((*shape[:-1], 64), BF16), ((64, shape[-1]), BF16), ((shape[-1], shape[-1]), BF16)]
+            chip.say("turned", "%s: %s" % (" x ".join(map(str, shape)), "; ".join("%s %s" % (name, chip.lanes_of(function, shape, args)) for name, function in TURNED[:2])))
+        for name, function in TURNED[2:]:
+            args = [((8, 1024, 64), BF16), ((64, 512), BF16), ((512, 512), BF16)]
+            chip.say("turned", "8 x 1024 x 512, %s: %s" % (name, chip.lanes_of(function, (8, 1024, 512), args)))
+        for rows, columns in ((32768, 256), (32768, 1024), (8192, 512)):
+            chip.say("turned", "%d x %d, returned: %s" % (rows, columns, chip.listed(lambda x, w: centred(x @ w), ((rows, 64), BF16), ((64, columns), BF16))))
         for mib in (40, 44, 48, 88, 96, 112):
             text = chip.text(chip_values, ((mib << 8, 2048), BF16), ((2048, 2048), BF16))
             found = re.findall(r"%%(tanh|fusion)[^ ]* = bf16\[%d,2048\]\{([^}]*)\}" % (mib << 8), text[text.index("\nENTRY"):])
