@@ -99,3 +99,32 @@ def test_what_is_gathered_is_copied_into_the_result(tmp_path):
     assert apart(8000, 8000, 1, "tpu-v5p") == pytest.approx(2 * 8000 * 8064 / transposed_s("tpu-v5p") * 1e9, rel=0.01)
     assert apart(2048, 4096, 0, "tpu-v6e") == 0 < apart(8192, 8192, 0, "tpu-v6e")
     assert apart(2048, 4096, 0, "tpu-v5p") > 0
+
+
+def test_windows_that_an_index_into_the_last_dim_cuts_out_leave_the_table_as_it_lies(tmp_path):
+    """Four logits at a time, one for each distribution: no copy of the table with rows of four numbers in whole lanes."""
+    table, places, found = "tensor<2048x4x16384xf32>", "tensor<2048x2xi32>", "tensor<2048x4xf32>"
+    text = """module {
+ func.func public @main(%%t: %s, %%i: %s) -> %s {
+ %%g = "stablehlo.gather"(%%t, %%i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0, 2], start_index_map = [0, 2], index_vector_dim = 1>,
+   slice_sizes = array<i64: 1, 4, 1>}> : (%s, %s) -> %s
+ return %%g : %s
+ }
+}
+""" % (table, places, found, table, places, found, found)
+    assert 0 < gather_ns(text, tmp_path, "tpu-v6e") < 2048 * 4 * 16384 / transposed_s("tpu-v6e") * 1e9
+
+
+def test_what_one_op_makes_is_never_on_the_chip_of_v5p(tmp_path):
+    """16 MiB: v5e and v6e write them to the chip, and read them there."""
+    value = "tensor<16x512x512xf32>"
+    text = """module {
+ func.func public @main(%%x: %s) -> %s {
+ %%a = stablehlo.tanh %%x : %s
+ %%b = stablehlo.cholesky %%a, lower = true : %s
+ return %%b : %s
+ }
+}
+""" % ((value,) * 5)
+    for device, moved in (("tpu-v5e", [16, 16]), ("tpu-v5p", [32, 32]), ("tpu-v6e", [16, 16])):
+        assert [o["memory_traffic_bytes"] >> 20 for o in simulated(text, tmp_path, device)["ops"]] == moved, device
