@@ -110,10 +110,13 @@ static void connect_node(const program *p, connection *c, const node *x)
 	default: break;
 	}
 	bool keeps = x->kind == NODE_EDGE || x->kind == NODE_REGION || x->op_kind == OP_CONVOLUTION;
-	for (uint32_t i = 0; i < n && slots[i] != ID_NONE; i++) {
+	bool connects = x->elementwise || x->op_kind == OP_CONVERT;
+	for (uint32_t i = 0; i < n; i++) {
+		if (slots[i] == ID_NONE) /* a token */
+			continue;
 		if (keeps)
 			mark(c, slots[i], KEPT);
-		else if (x->elementwise || x->op_kind == OP_CONVERT)
+		else if (connects)
 			connect(p, c, slots[n - 1], slots[i]);
 	}
 }
@@ -145,6 +148,8 @@ static bool is_turned(const simulator *s, const lowered *l, lval_id v)
 	if (origin == ID_NONE || !s->may_turn[origin])
 		return false;
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	if (ty->kind != TYPE_TENSOR || ty->dynamic || ty->rank < 2)
+		return false;
 	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
 	int64_t part[3];
 	const uint32_t dims[] = {ty->rank - 1, ty->rank - 2, 0};
