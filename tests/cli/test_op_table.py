@@ -23,6 +23,7 @@ SPECIAL = {
     "propagate/rules_gather.c": "reductions that a scatter can take over devices",
     "sbp/regions.c": "control flow, one function each",
     "simulator/memo.c": "classes of ops that share a cost memo",
+    "simulator/turned.c": "ops that connect values which lie alike, and those that want rows with the last dim in the lanes",
 }
 
 
