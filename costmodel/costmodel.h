@@ -305,6 +305,9 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* Time of a copy that has another minor dim than what it copies. sides: how many of the two are in
  * main memory; on the chip they cost nothing where the profile knows this rate. */
 int64_t transposed_time_ns(const device *dev, int64_t bytes, int bits, int sides);
+/* Time to bring so many elements of so many bits, gathered along several dims at once, into their
+ * order. */
+int64_t parts_time_ns(const device *dev, int64_t elements, int bits);
 /* Rows of fewer elements than lanes, or no multiple of them, as gathers and scatters on TPU want
  * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
@@ -314,11 +317,11 @@ int64_t padded_rows_elements(const device *dev, const struct op_rows *r);
 /* Time to bring them into that order or back, where all else has them in an order that wastes less.
  */
 int64_t padded_rows_ns(const device *dev, const struct op_rows *r);
-/* Time to write one value into so many bytes of elements of so many bits, in main memory. */
 /* Time that a gather of large windows takes beside reading and writing them: copies of the table
  * and of the result where windows lie in tiles that they do not fill, and bringing parts together.
  */
 int64_t large_windows_ns(const device *dev, const struct op_window *w);
+/* Time to write one value into so many bytes of elements of so many bits, in main memory. */
 int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel, mostly around one contraction. */
 typedef struct contraction_kernel {

@@ -238,17 +238,7 @@ void kernel_add_pieces(
 	k->apart_ns = sat_add(k->apart_ns, sat_add(ns, product - w->matmul_ns));
 }
 
-/* XLA's partitioner gathers along two dims at once into a new leading one, and brings the parts
- * into their order in two copies with half-filled tiles: 44 ps an element in bfloat16, 31 in
- * float32, 31 of 100 million elements (libtpu 0.0.51 for v5e: gathers of 1 to 100 million elements
- * over 16 devices), where a pass over all elements takes 14.7. */
-int64_t parts_time_ns(const device *dev, int64_t elements, int bits)
-{
-	enum { HALF_PASSES = 7, HALF_PASSES_WIDE = 5 };
-	return elements_time_ns(dev, elements, false) * (bits < 32 ? HALF_PASSES : HALF_PASSES_WIDE) /
-		2;
-}
-
+/* A gather of the partitioner along several dims: its parts are brought into order once. */
 void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
 	const lop *o = &l->ops.p[id];

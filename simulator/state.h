@@ -596,8 +596,6 @@ bool fills_lanes(const simulator *s, const lowered *l, lval_id v);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
 /* stored.c: bits of an element as it is stored. */
-/* arrange.c: time to bring what was gathered along several dims into its order */
-int64_t parts_time_ns(const device *dev, int64_t elements, int bits);
 bool sums_lanes(const program *p, const node *n); /* a reduce: of the last dim */
 int stored_bits(const simulator *s, const lowered *l, lval_id v);
 /* Sets sim_val.stored of what is written to memory. */

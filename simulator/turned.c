@@ -87,6 +87,7 @@ static void connect_node(const program *p, connection *c, const node *x)
 	const pval_id *slots = node_slots(p, x);
 	uint32_t n = x->n_operands + x->n_results;
 	switch (x->op_kind) {
+	case OP_DOT:
 	case OP_DOT_GENERAL: mark(c, slots[x->n_operands], MULTIPLIED); return;
 	case OP_REDUCE:
 		if (sums_rows(p, x))
