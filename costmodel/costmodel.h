@@ -305,9 +305,8 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* Time of a copy that has another minor dim than what it copies. sides: how many of the two are in
  * main memory; on the chip they cost nothing where the profile knows this rate. */
 int64_t transposed_time_ns(const device *dev, int64_t bytes, int bits, int sides);
-/* Time to bring so many elements of so many bits, gathered along several dims at once, into their
- * order. */
-int64_t parts_time_ns(const device *dev, int64_t elements, int bits);
+/* Time to bring so many elements, gathered along several dims at once, into their order. */
+int64_t parts_time_ns(const device *dev, int64_t elements);
 /* Rows of fewer elements than lanes, or no multiple of them, as gathers and scatters on TPU want
  * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
 int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);

@@ -253,7 +253,7 @@ void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 	if (dims < 2)
 		return;
 	int bits = MAX(elem_bits((enum elem)ty->elem), 8);
-	k->apart_ns = sat_add(k->apart_ns, parts_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, bits));
+	k->apart_ns = sat_add(k->apart_ns, parts_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits));
 }
 
 /* A collective that a program of one device says. */

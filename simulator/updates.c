@@ -73,7 +73,7 @@ static int64_t copied_out_ns(const simulator *s, const lowered *l, lval_id v, co
 	if (leaves_by_dma(s, bytes))
 		return 0;
 	if (dim == TILE_NO_DIM)
-		return parts_time_ns(&s->dev, sat_mul(bytes, 8) / bits, bits);
+		return parts_time_ns(&s->dev, sat_mul(bytes, 8) / bits);
 	return lies ? sat_mul(1 + argument, memory_time_ns(&s->dev, sat_mul(2, bytes)))
 				: transposed_time_ns(&s->dev, bytes, bits, 2);
 }
