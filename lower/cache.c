@@ -259,7 +259,7 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 	return false;
 }
 
-/* Of a convolution, what explicit_op.windowed and wide say. */
+/* Of a convolution, what explicit_op.windowed, wide and depthwise say. */
 static void find_windows(const lower_cache *c, const node *n, explicit_op *op)
 {
 	const module *m = c->p->m;
@@ -268,8 +268,10 @@ static void find_windows(const lower_cache *c, const node *n, explicit_op *op)
 	static const char *const names[] = {"dimension_numbers.input_spatial_dimensions",
 		"dimension_numbers.kernel_spatial_dimensions",
 		"dimension_numbers.output_spatial_dimensions"};
-	bool grouped =
-		op_int(m, o, "feature_group_count", 1) > 1 || op_int(m, o, "batch_group_count", 1) > 1;
+	bool features = op_int(m, o, "feature_group_count", 1) > 1,
+		 grouped = features || op_int(m, o, "batch_group_count", 1) > 1;
+	int64_t of_group = op_int(m, o, "dimension_numbers.kernel_input_feature_dimension", 0);
+	op->depthwise = features && kernel->dims[of_group] == 1;
 	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
 		uint32_t n_dims;
 		const int64_t *dims = op_ints(m, o, names[i], &n_dims);

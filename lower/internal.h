@@ -28,6 +28,7 @@ typedef struct explicit_op {
 	uint32_t windowed[3]; /* convolutions: input's, kernel's and result's dims that windows move
 	                         along; all of them where features are in groups */
 	bool wide;            /* convolutions: some window has more than one place */
+	bool depthwise;       /* convolutions: every group of features has one of the input */
 	bool *changed; /* optional, out, by tensor: its axes are dealt out to factors anew, if only
 	                  those of size 1, so that the sharding may come out as it was */
 } explicit_op;

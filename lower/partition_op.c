@@ -223,6 +223,33 @@ static bool convolves_whole(const grid *g)
 	return g->op->wide && other;
 }
 
+/* A convolution of one channel each, whose kernel lies in more parts along the channels than its
+ * input: it works where the kernel's parts are, small as that is, and the input goes there, whole
+ * where one of its other dims has an axis of theirs. False: of other convolutions. (libtpu 0.0.51,
+ * v5e, single ops.) */
+static bool choose_channels(grid *g)
+{
+	uint32_t n = g->rule->n_factors, f = 0;
+	while (f < n && !(at_cell(g, 0, f)->present && at_cell(g, 1, f)->present &&
+						at_cell(g, 2, f)->present))
+		f++;
+	if (!g->op->depthwise || f == n)
+		return false;
+	axes channels = at_cell(g, 1, f)->axes;
+	if (axes_product(channels) <= axes_product(at_cell(g, 0, f)->axes))
+		return false;
+	g->common[f] = channels;
+	bool clash = false;
+	for (uint32_t other = 0; other < n; other++)
+		for (uint32_t i = 0; other != f && i < channels.n; i++)
+			clash |= at_cell(g, 0, other)->present &&
+				overlaps_any(at_cell(g, 0, other)->axes, channels.a[i]);
+	for (uint32_t other = 0; !clash && other < n; other++)
+		if (other != f && at_cell(g, 0, other)->present)
+			g->common[other] = at_cell(g, 0, other)->axes;
+	return true;
+}
+
 bool choose_as_partitioner(grid *g)
 {
 	const rule *r = g->rule;
@@ -231,7 +258,11 @@ bool choose_as_partitioner(grid *g)
 	case OP_GATHER:
 	case OP_SCATTER: return choose_access(g);
 	case OP_CONVOLUTION:
-		if (g->n_tensors != 3 || cuts_windows(g))
+		if (g->n_tensors != 3)
+			return false;
+		if (choose_channels(g))
+			return true;
+		if (cuts_windows(g))
 			return false;
 		if (!convolves_whole(g))
 			choose_dot(g);
