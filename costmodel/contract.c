@@ -233,6 +233,7 @@ void cost_convolution(const op_view *v, op_work *w)
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	if (n && batch_groups == 1 && taps < places)
 		w->images = images, w->features = features, w->has_holes = has_holes;
+	w->slides = taps > 1 && places > 1;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	if (groups == 1)

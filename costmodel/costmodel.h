@@ -116,6 +116,8 @@ typedef struct device {
 	                                  second, while it hands on no results; 0: beside them */
 	int64_t channel_taps_s;        /* products per second of depthwise convolutions, channels
 	                                  padded to the lanes; 0: as other convolutions */
+	int64_t image_rows_s; /* numbers per second, one for every place of images, that a kernel with a
+	                         convolution spreads over the features or sums over them; 0: no bound */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
 	                            as of others */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
@@ -224,6 +226,7 @@ typedef struct op_work {
 	int64_t loop_kernels; /* of scatters that libtpu makes a loop of: small kernels of all its
 	                         turns; 0: none */
 	bool loop_goes;       /* .. but not where the program is written exactly */
+	bool slides;          /* convolutions: windows of several places, at several */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;         /* elementwise-like: can be fused into a consumer */
 	bool moves; /* every element of the result is one of an operand's, as it is, or a filling */
@@ -295,8 +298,12 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
 /* What the elements of a kernel that streams take beside their bytes. */
 int64_t stream_elements_ns(const device *dev, int64_t elements);
-/* The same of all elements, with padding, that the kernel of a convolution reads and writes. */
+/* The same of all elements, with padding, that the kernel of a convolution whose windows slide
+ * reads and writes. */
 int64_t convolution_elements_ns(const device *dev, int64_t elements);
+/* Time to spread so many numbers, one for every place of images, over the features in the kernel of
+ * a convolution, or to bring sums over features into their order. */
+int64_t image_rows_ns(const device *dev, int64_t rows);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* A copy between memory and chip beside the kernels: at the memory's full rate. */
 int64_t copy_time_ns(const device *dev, int64_t bytes);

@@ -468,7 +468,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_bytes_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "matmul_operand_s", "matmul_intake_bytes_s", "cycles_s",
+		"channel_taps_s", "image_rows_s", "matmul_operand_s", "matmul_intake_bytes_s", "cycles_s",
 		"reorder_elements_s", "transposed_elements_s", "strided_rate_ppm", "gather_window_bytes",
 		"memory_tile", "matmul_efficiency", "convolution_efficiency", "memory_efficiency",
 		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
@@ -488,6 +488,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"near_launch_ns", offsetof(device, near_launch_ns), 0, 1000000000, true},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},
 		{"channel_taps_s", offsetof(device, channel_taps_s), 1, INT64_MAX, true},
+		{"image_rows_s", offsetof(device, image_rows_s), 1, INT64_MAX, true},
 		{"matmul_intake_bytes_s", offsetof(device, matmul_intake_bytes_s), 1, INT64_MAX, true},
 		{"stream_elements_s", offsetof(device, stream_elements_s), 1, INT64_MAX, true},
 		{"vector_elements_s", offsetof(device, vector_elements_s), 1, INT64_MAX, true},

@@ -184,7 +184,7 @@ void kernel_arrange_again(
 }
 
 /* Local size of the last of three dims or more; INT64_MAX of fewer. */
-static int64_t last_dim(const lowered *l, lval_id v)
+int64_t last_dim(const lowered *l, lval_id v)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
 	if (ty->rank < 3)

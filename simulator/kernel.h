@@ -22,6 +22,7 @@ typedef struct kernel {
 	int64_t products, stored_products;
 	int64_t passed;      /* elements: of all that it reads */
 	bool convolves;      /* a convolution is in it */
+	const lop *convolution;
 	uint32_t n_large;    /* results of as many elements */
 	int64_t unsplit_ns;  /* products, not in parts */
 	int64_t tail_ns;     /* to hand on the last results, when all is computed */
@@ -65,6 +66,8 @@ void kernel_arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 void kernel_add_scattered_features(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
+
+int64_t last_dim(const lowered *l, lval_id v);
 
 /* turned.c: the same for values with another dim in the lanes than the last. */
 void kernel_turn_results(simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n);

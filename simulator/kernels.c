@@ -88,13 +88,39 @@ static lop_id could_be_at(const simulator *s, lval_id v)
 	return early ? s->border : maker;
 }
 
-static bool has_convolution(const simulator *s, const sim_op *root)
+/* NULL: there is none in the kernel. */
+static const lop *convolution_of(const simulator *s, const lowered *l, const sim_op *root)
 {
 	for (lop_id m = root->has_matmul ? root->first_member : ID_NONE; m != ID_NONE;
 		 m = s->ops[m].next)
 		if (s->ops[m].class == CLASS_MATMUL && !work_at(s, &s->ops[m])->products)
-			return true;
-	return false;
+			return &l->ops.p[m];
+	return NULL;
+}
+
+/* Is it one number for every place of the images that a convolution reads or makes? */
+static bool is_row_of_images(const lowered *l, const lop *convolution, int64_t elements)
+{
+	bool is = elements == elements_of(l, convolution->results) / last_dim(l, convolution->results);
+	for (uint32_t i = 0; i < convolution->n_operands; i++) {
+		lval_id v = operand_at(l, convolution, i);
+		is |= elements == elements_of(l, v) / last_dim(l, v);
+	}
+	return is;
+}
+
+/* Numbers, one for every place of images, that a convolution's kernel spreads over the features, or
+ * that a sum leaves of what product, the kernel that it shares, makes. */
+static int64_t image_rows(
+	const simulator *s, const lowered *l, const kernel *k, const sim_op *product)
+{
+	int64_t rows = 0;
+	for (uint32_t i = 0; k->convolution && i < MIN(k->n_reads, MOST_READS); i++)
+		if (is_row_of_images(l, k->convolution, k->read[i].elements))
+			rows = sat_add(rows, k->read[i].elements);
+	const lop *beside = product ? convolution_of(s, l, product) : NULL;
+	bool sums = beside && s->ops[k->root].class == CLASS_REDUCE;
+	return sums && is_row_of_images(l, beside, k->written) ? sat_add(rows, k->written) : rows;
 }
 
 /* The one of the kernel's reads that has most elements; of equal ones the one that is made last,
@@ -317,7 +343,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			}
 			k->stored_products = MAX(k->stored_products, w->stored_results);
 			kernel_add_scattered_features(s, l, k, o, w, n);
-			k->convolves |= !w->products;
+			k->convolves |= w->slides;
+			if (!w->products)
+				k->convolution = o;
 			note_split(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
@@ -524,7 +552,7 @@ static bool is_stream(const simulator *s, const kernel *k)
 
 /* What is left of a kernel that shares its largest operand with the one that makes it, or with
  * another one that reads it. Beside a product what is on the chip is read for nothing. */
-static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
+static void leave_shared(const simulator *s, const lowered *l, kernel *k, const sim_op *product)
 {
 	uint32_t most = largest_read(k);
 	int64_t *shared = k->read[most].near ? &k->around.near_bytes : &k->around.bytes,
@@ -537,7 +565,7 @@ static void leave_shared(const simulator *s, kernel *k, const sim_op *product)
 		k->around.streams = false;
 		k->around.near_bytes = k->around.vector_ns = 0;
 	}
-	if (product && has_convolution(s, product))
+	if (product && convolution_of(s, l, product))
 		k->around.bytes = 0;
 }
 
@@ -561,7 +589,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	bool joins = joins_other(s, &k, &product);
 	k.around.streams = is_stream(s, &k);
 	if (joins) {
-		leave_shared(s, &k, product);
+		leave_shared(s, l, &k, product);
 	} else if (!k.around.matmul_ns && k.n_reads) {
 		bool lone = is_lone(s, l, &k);
 		k.around.streams &= !lone;
@@ -572,6 +600,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
+	k.around.vector_ns =
+		sat_add(k.around.vector_ns, image_rows_ns(&s->dev, image_rows(s, l, &k, product)));
 	int64_t filled = kernel_filled_elements(s, l, &k);
 	if (filled) {
 		int bits = stored_bits(s, l, l->ops.p[root].results);
@@ -580,7 +610,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	}
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.several = k.n_large > 1;
-	k.around.by_blocks = k.worked == 3 && !has_convolution(s, &s->ops[root]);
+	k.around.by_blocks = k.worked == 3 && !k.convolution;
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
 		k.around.again = k.worked;

@@ -409,6 +409,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.quantises = quantises(s->p, n),
 		.sums_lanes = n->op_kind == OP_REDUCE && sums_lanes(s->p, n),
 		.maps = w.fusible && !w.moves && n->op_kind != OP_BROADCAST_IN_DIM,
+		.slides = w.slides,
 		.concatenates = n->op_kind == OP_CONCATENATE,
 		.takes_no_work = s->dev.target == TARGET_TPU && takes_no_work(n->op_kind),
 		.streams = lies_apart,
