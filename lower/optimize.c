@@ -122,9 +122,9 @@ static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s)
 	uint16_t kind = kind_of(p, reducer);
 	if (p->level != LEVEL_COMPILED)
 		return !s->left.n;
-	if (s->n_dims > 1 || (kind == OP_CONVOLUTION && p->target == TARGET_TPU))
+	if (s->n_dims > 1)
 		return false;
-	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT;
+	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT || kind == OP_CONVOLUTION;
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
