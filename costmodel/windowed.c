@@ -2,7 +2,9 @@
  * its operands, or the scatter of its sum, one loop in which pieces travel while others are
  * multiplied. When it does so was found by compiling single products with libtpu 0.0.52 for v4,
  * v5e, v5p and v6e and changing their sizes, shardings and users one by one; the conditions have
- * the form of those in XLA's public partitioner (spmd/dot_handler.cc), the rate is the device's. */
+ * the form of those in XLA's public partitioner (spmd/dot_handler.cc), the rate is the device's.
+ * Convolutions are windowed over all devices alone (libtpu 0.0.51, gradients of 3 x 3 kernels over
+ * four and all of eight and sixteen). */
 #include "costmodel/costmodel.h"
 
 enum { LEAST_PIECES = 3, MOST_PIECES = 32, SQUARE = 4 };
@@ -94,6 +96,7 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 	axes a = g->step->axes;
 	int64_t pieces = axes_product(a);
 	if (pieces < LEAST_PIECES || pieces > MOST_PIECES || is_square(dev, links, a, pieces) ||
+		(c->is_convolution && pieces < mesh_links_slice_devices(links)) ||
 		!pays(dev, c, pieces, g->bytes))
 		return false;
 	const sharding *side[2] = {
