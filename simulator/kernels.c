@@ -98,15 +98,17 @@ static const lop *convolution_of(const simulator *s, const lowered *l, const sim
 	return NULL;
 }
 
-/* Is it one number for every place of the images that a convolution reads or makes? */
-static bool is_row_of_images(const lowered *l, const lop *convolution, int64_t elements)
+/* Elements of a value that has one for every place of the images that a convolution reads or makes;
+ * 0 of others. */
+static int64_t rows_of_images(const lowered *l, const lop *convolution, lval_id v)
 {
-	bool is = elements == elements_of(l, convolution->results) / last_dim(l, convolution->results);
+	int64_t n = elements_of(l, v), made = elements_of(l, convolution->results);
+	bool is = n == made / last_dim(l, convolution->results);
 	for (uint32_t i = 0; i < convolution->n_operands; i++) {
-		lval_id v = operand_at(l, convolution, i);
-		is |= elements == elements_of(l, v) / last_dim(l, v);
+		lval_id operand = operand_at(l, convolution, i);
+		is |= n == elements_of(l, operand) / last_dim(l, operand);
 	}
-	return is;
+	return is ? n : 0;
 }
 
 /* Numbers, one for every place of images, that a convolution's kernel spreads over the features, or
@@ -116,11 +118,11 @@ static int64_t image_rows(
 {
 	int64_t rows = 0;
 	for (uint32_t i = 0; k->convolution && i < MIN(k->n_reads, MOST_READS); i++)
-		if (is_row_of_images(l, k->convolution, k->read[i].elements))
-			rows = sat_add(rows, k->read[i].elements);
+		rows = sat_add(rows, rows_of_images(l, k->convolution, k->read[i].val));
 	const lop *beside = product ? convolution_of(s, l, product) : NULL;
-	bool sums = beside && s->ops[k->root].class == CLASS_REDUCE;
-	return sums && is_row_of_images(l, beside, k->written) ? sat_add(rows, k->written) : rows;
+	return beside && s->ops[k->root].class == CLASS_REDUCE
+		? sat_add(rows, rows_of_images(l, beside, l->ops.p[k->root].results))
+		: rows;
 }
 
 /* The one of the kernel's reads that has most elements; of equal ones the one that is made last,
