@@ -245,7 +245,7 @@ int64_t convolution_elements_ns(const device *dev, int64_t elements)
 
 /* The number of images is in the lanes of such values, and their features are in the lanes of
  * images: libtpu 0.0.51 turns one number a cycle and core (v5e 0.70 ns each, v5p 0.32, v6e 0.61:
- * `rows` in tests/judged/kernels.py). */
+ * `normed` in tests/judged/kernels.py). */
 int64_t image_rows_ns(const device *dev, int64_t rows)
 {
 	return dev->image_rows_s ? time_of(rows, dev->image_rows_s, PPM) : 0;

@@ -17,6 +17,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
     lanes     three 3x3 convolutions with their gradients, of so many images and features: us of each kernel
+    normed    three 1x1 convolutions of so many images, places and features; behind the first one nothing, a norm over the features of each place, and one over all
+              images: us of each kernel
     holes     the gradient of a 3 (3x3) convolution of stride 2 by its input, of so many images, places and features: us of its longest kernel
     chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
     matmul    products in main memory of so many rows, summands and columns, and 3x3 convolutions of so many features to as many: part of the peak
@@ -466,6 +468,18 @@ class Chip:
         print(self.name, "%-8s" % what, *words, flush=True)
 
 
+def normed(axes):
+    """1x1 convolutions, the first one's result normalised over these axes, if over any."""
+    def run(x, a, b, c):
+        y = features(x, a)
+        if axes is not None:
+            wide = y.astype(F32)
+            mean = jnp.mean(wide, axes, keepdims=True)
+            y = ((wide - mean) * jax.lax.rsqrt(jnp.mean(jnp.square(wide - mean), axes, keepdims=True) + 1e-5)).astype(BF16)
+        return features(features(jax.nn.relu(y), b), c)
+    return run
+
+
 def centred(x):
     wide = x.astype(F32)
     wide = wide - jnp.mean(wide, axis=-1, keepdims=True)
@@ -539,6 +553,10 @@ def main(topologies_wanted):
         for n, size, of in ((16, 128, 32), (128, 40, 32), (16, 88, 64), (64, 40, 64), (128, 32, 64), (160, 24, 64), (16, 72, 96), (128, 24, 96), (16, 48, 192), (128, 16, 192)):
             found = chip.listed(convolved, ((n, size, size, of), BF16), *[((3, 3, of, of), F32)] * 2, least=20)
             chip.say("lanes", "%d of %d x %d, %d:" % (n, size, size, of), found)
+        for n, size, of in ((32, 32, 256), (32, 32, 128), (128, 16, 256), (16, 32, 256)):
+            args = [((n, size, size, 16), BF16), ((1, 1, 16, of), BF16), ((1, 1, of, of), BF16), ((1, 1, of, 16), BF16)]
+            found = ["%s: %s" % (name, chip.listed(normed(axes), *args)) for name, axes in (("nothing", None), ("features", 3), ("images", (0, 1, 2)))]
+            chip.say("normed", "%d of %d x %d, %d, %s" % (n, size, size, of, "; ".join(found)))
         for shape in ((8, 4096, 512), (8, 16384, 512), (32, 4096, 512), (8, 28, 28, 256), (16, 28, 28, 256), (32, 28, 28, 256)):
             us = max(t for _, t in chip.kernels(with_holes, (shape, BF16), ((3,) * (len(shape) - 2) + shape[-1:] * 2, BF16)))
             chip.say("holes", "%s: %.1f us" % (" x ".join(map(str, shape)), us))
