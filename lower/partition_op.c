@@ -230,8 +230,8 @@ static bool convolves_whole(const grid *g)
 static bool choose_channels(grid *g)
 {
 	uint32_t n = g->rule->n_factors, f = 0;
-	while (f < n && !(at_cell(g, 0, f)->present && at_cell(g, 1, f)->present &&
-						at_cell(g, 2, f)->present))
+	while (f < n &&
+		!(at_cell(g, 0, f)->present && at_cell(g, 1, f)->present && at_cell(g, 2, f)->present))
 		f++;
 	if (!g->op->depthwise || f == n)
 		return false;

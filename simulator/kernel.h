@@ -20,17 +20,18 @@ typedef struct kernel {
 	int64_t launches;  /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
-	int64_t passed;      /* elements: of all that it reads */
-	bool convolves;      /* a convolution is in it */
-	const lop *convolution;
-	uint32_t n_large;    /* results of as many elements */
-	int64_t unsplit_ns;  /* products, not in parts */
-	int64_t tail_ns;     /* to hand on the last results, when all is computed */
-	bool split;          /* a product of operands that both come from memory */
-	int64_t split_ns;    /* to take the smaller one of them in */
-	int64_t split_fetch; /* bytes: of it, where it may be fetched ahead */
-	bool near;           /* results of a matmul stay on the chip */
-	int64_t apart_ns;    /* of copies in front of it and behind it, by kernels of their own */
+	int64_t passed;         /* elements: of all that it reads */
+	bool convolves;         /* a convolution is in it whose windows slide */
+	const lop *convolution; /* NULL: there is none */
+	int64_t rows;           /* elements: of what it reads that has one for every place of images */
+	uint32_t n_large;       /* results of as many elements */
+	int64_t unsplit_ns;     /* products, not in parts */
+	int64_t tail_ns;        /* to hand on the last results, when all is computed */
+	bool split;             /* a product of operands that both come from memory */
+	int64_t split_ns;       /* to take the smaller one of them in */
+	int64_t split_fetch;    /* bytes: of it, where it may be fetched ahead */
+	bool near;              /* results of a matmul stay on the chip */
+	int64_t apart_ns;       /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {

@@ -111,18 +111,15 @@ static int64_t rows_of_images(const lowered *l, const lop *convolution, lval_id 
 	return is ? n : 0;
 }
 
-/* Numbers, one for every place of images, that a convolution's kernel spreads over the features, or
- * that a sum leaves of what product, the kernel that it shares, makes. */
-static int64_t image_rows(
+/* Sums over the features of what product makes, the kernel that this one shares: one number for
+ * every place of images; 0 of others. */
+static int64_t summed_rows(
 	const simulator *s, const lowered *l, const kernel *k, const sim_op *product)
 {
-	int64_t rows = 0;
-	for (uint32_t i = 0; k->convolution && i < MIN(k->n_reads, MOST_READS); i++)
-		rows = sat_add(rows, rows_of_images(l, k->convolution, k->read[i].val));
 	const lop *beside = product ? convolution_of(s, l, product) : NULL;
 	return beside && s->ops[k->root].class == CLASS_REDUCE
-		? sat_add(rows, rows_of_images(l, beside, l->ops.p[k->root].results))
-		: rows;
+		? rows_of_images(l, beside, l->ops.p[k->root].results)
+		: 0;
 }
 
 /* The one of the kernel's reads that has most elements; of equal ones the one that is made last,
@@ -226,6 +223,8 @@ static void read_value(
 		return;
 	int64_t read = val->part ? val->part : val->bytes;
 	note_read(k, n, v, add_elements(s, l, k, v, read), read, there);
+	if (k->convolution)
+		k->rows = sat_add(k->rows, sat_mul(n, rows_of_images(l, k->convolution, v)));
 	if (!there && val->bytes <= s->dev.prefetch_bytes) {
 		int64_t *ahead = val->argument ? &k->arguments : &k->far;
 		*ahead = sat_add(*ahead, sat_mul(n, val->bytes));
@@ -346,8 +345,6 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			k->stored_products = MAX(k->stored_products, w->stored_results);
 			kernel_add_scattered_features(s, l, k, o, w, n);
 			k->convolves |= w->slides;
-			if (!w->products)
-				k->convolution = o;
 			note_split(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
 				kernel_arrange_for_batch(s, l, k, o, w, n);
@@ -573,7 +570,9 @@ static void leave_shared(const simulator *s, const lowered *l, kernel *k, const 
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
-	kernel k = {.root = root, .at = s->ops[root].latest};
+	kernel k = {.root = root,
+		.at = s->ops[root].latest,
+		.convolution = convolution_of(s, l, &s->ops[root])};
 	run *r = add_run(s, RUN_KERNEL, root);
 	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
 		add_member(s, l, &k, m);
@@ -602,8 +601,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 				MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, lone));
 		k.around.narrowed = k.vector_flops > 0 && 2 * k.full < k.largest ? k.largest : 0;
 	}
-	k.around.vector_ns =
-		sat_add(k.around.vector_ns, image_rows_ns(&s->dev, image_rows(s, l, &k, product)));
+	k.rows = sat_add(k.rows, summed_rows(s, l, &k, product));
+	k.around.vector_ns = sat_add(k.around.vector_ns, image_rows_ns(&s->dev, k.rows));
 	int64_t filled = kernel_filled_elements(s, l, &k);
 	if (filled) {
 		int bits = stored_bits(s, l, l->ops.p[root].results);
