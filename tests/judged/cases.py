@@ -168,6 +168,8 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("generated weights", "generated", "data=4,model=4", V5E),
     ("associative scans", "scanned", "data=2,model=4", V5P),
     ("molecules", "molecules", "data=4,model=4", V5E),
+    ("poses", "posed", "data=2,model=4", V6E),
+    ("restored pictures", "restored", "data=4,model=4", V5E),
 )]
 
 

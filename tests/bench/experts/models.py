@@ -135,6 +135,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "differential": SEQUENCE, "ahead": SEQUENCE, "slots": {"rows": {r"^batch\['pictures'\]": 1}}, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "softcapped": SEQUENCE, "biased": SEQUENCE, "parallel": SEQUENCE, "series": {"channels": {r"^batch": 1, r"'scale'\]$": 0}},
            "triplets": SEQUENCE, "rounded": SEQUENCE, "blended": SEQUENCE, "molecules": {"atoms": {r"^batch\['(kinds|places)'\]": 1}}, "linked": {"rows": {r"^batch\['images'\]": 1}},
+           "posed": IMAGES, "restored": IMAGES,
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
