@@ -113,10 +113,10 @@ static bool forms_scatter(const pass *p, const collective_step *reduce)
 		(p->c->torus_dims == 2 && p->c->reshards_after_forward);
 }
 
-/* Does a sum of an op become this scatter? XLA's partitioner scatters sums of contractions along
- * the axes by which the result is cut, and reduces them over the others behind that. Sums of all
- * other ops are scattered over all of their axes or not at all, and of convolutions not on TPU.
- * No sum is scattered along two dims: ReduceScatterCreator wants a slice of one. */
+/* Does a sum of an op become this scatter? XLA's partitioner scatters sums of contractions,
+ * convolutions too, along the axes by which the result is cut, and reduces them over the others
+ * behind that. Sums of all other ops are scattered over all of their axes or not at all. No sum is
+ * scattered along two dims: ReduceScatterCreator wants a slice of one. */
 static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s)
 {
 	uint16_t kind = kind_of(p, reducer);
