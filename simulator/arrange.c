@@ -183,7 +183,6 @@ void kernel_arrange_again(
 	}
 }
 
-/* Local size of the last of three dims or more; INT64_MAX of fewer. */
 int64_t last_dim(const lowered *l, lval_id v)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);

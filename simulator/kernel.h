@@ -68,6 +68,7 @@ void kernel_add_scattered_features(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n);
 void kernel_arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul);
 
+/* arrange.c: local size of the last of three dims or more; INT64_MAX of fewer. */
 int64_t last_dim(const lowered *l, lval_id v);
 
 /* turned.c: the same for values with another dim in the lanes than the last. */

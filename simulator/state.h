@@ -596,8 +596,8 @@ void timeline_drain(simulator *s);
 bool fills_lanes(const simulator *s, const lowered *l, lval_id v);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
+bool sums_lanes(const program *p, const node *n); /* memo.c: a reduce: of the last dim */
 /* stored.c: bits of an element as it is stored. */
-bool sums_lanes(const program *p, const node *n); /* a reduce: of the last dim */
 int stored_bits(const simulator *s, const lowered *l, lval_id v);
 /* Sets sim_val.stored of what is written to memory. */
 void measure_stored(simulator *s, const lowered *l);

@@ -1,21 +1,11 @@
 """What depends on gradients in the cost model: kernels that update an argument with its gradient run when that is there, and what a softmax's numerators are made with
 (`softmax`, `grouped` and `places` in tests/judged/kernels.py say what libtpu 0.0.51 does)."""
 import json
-import os
 import subprocess
 
 import pytest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
-
-
-def simulated(text, tmp_path):
-    path = tmp_path / "program.mlir"
-    path.write_text(text)
-    done = subprocess.run([TOOL, "simulate", str(path), "--device", "tpu-v5e", "--json", "--ops"], capture_output=True, text=True, timeout=60)
-    assert not done.returncode, done.stderr
-    return json.loads(done.stdout)
+from simulated import TOOL, simulated
 
 
 def program(arguments, lines, results):

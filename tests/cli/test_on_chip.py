@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from simulated import profile
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 
@@ -21,11 +23,6 @@ def simulate(path, signature, body, device="tpu-v5e", options=()):
             name = event["name"].replace("stablehlo.", "")
             times[name] = times.get(name, 0) + event["dur"]
     return json.loads(done.stdout), times
-
-
-def profile(path, device, **changes):
-    path.write_text(json.dumps({**json.loads(subprocess.run([TOOL, "devices", device], capture_output=True, text=True, check=True).stdout), **changes}))
-    return path
 
 
 def look_up(path, rows, width, device="tpu-v5e"):

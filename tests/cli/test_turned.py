@@ -1,26 +1,12 @@
 """Values that products leave with another dim in the lanes than the last, for sums along that one, and the copies where they meet rows; copies of what ZeRO-2 gathers
 (tests/judged/kernels.py and docs/judged.md say what libtpu 0.0.51 does)."""
-import json
-import os
-import subprocess
-
 import pytest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+from simulated import rate, simulated
 
 
 def transposed_s(device):
-    with open(os.path.join(ROOT, "costmodel", "devices", device + ".json")) as f:
-        return json.load(f)["transposed_elements_s"]["value"]
-
-
-def simulated(text, tmp_path, device, *words):
-    path = tmp_path / "program.mlir"
-    path.write_text(text)
-    done = subprocess.run([TOOL, "simulate", str(path), "--device", device, "--json", "--ops", *words], capture_output=True, text=True, timeout=60)
-    assert not done.returncode, done.stderr
-    return json.loads(done.stdout)
+    return rate(device, "transposed_elements_s")
 
 
 def centred(of, rows, columns):
