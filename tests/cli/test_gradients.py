@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from simulated import TOOL, simulated
+from single_kernels import TOOL, simulated
 
 
 def program(arguments, lines, results):

@@ -2,7 +2,7 @@
 (tests/judged/kernels.py `normed`, docs/judged.md and docs/lowering-and-cost.md say what was compiled)."""
 import pytest
 
-from simulated import profile, rate, simulated
+from single_kernels import profile, rate, simulated
 
 IMAGES, SIDE, FEATURES = 32, 32, 256
 

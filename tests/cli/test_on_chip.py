@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from simulated import profile
+from single_kernels import profile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))

@@ -2,7 +2,7 @@
 (tests/judged/kernels.py and docs/judged.md say what libtpu 0.0.51 does)."""
 import pytest
 
-from simulated import rate, simulated
+from single_kernels import rate, simulated
 
 
 def transposed_s(device):
