@@ -260,6 +260,18 @@ static bool is_matmul_call(const hlo_module *m, hlo_id i)
 			glob_match("*gemm*", target));
 }
 
+static bool is_convolution_call(const hlo_module *m, hlo_id i)
+{
+	return m->instrs.p[i].n_operands >= 2 &&
+		glob_match("__cudnn$conv*", hlo_word(m, i, HLO_ATTR_TARGET));
+}
+
+/* The second leaf of a library call's result, which nothing reads. */
+static bool has_scratch(const hlo_module *m, hlo_id i)
+{
+	return hlo_shape_of(m, i)->n_leaves == 2 && (is_matmul_call(m, i) || is_convolution_call(m, i));
+}
+
 static bool is_free_call(str target)
 {
 	static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
@@ -279,7 +291,15 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	const int64_t *labels = hlo_ints(m, i, HLO_ATTR_LABELS, &n_labels),
 				  *window = hlo_ints(m, i, HLO_ATTR_WINDOW, &n_window);
 	const hlo_shape *in = operand_shape(m, i, 0), *kernel = operand_shape(m, i, 1),
-					*out = hlo_leaf(m, hlo_shape_of(m, i), 0);
+					*out = hlo_leaf(m, hlo_shape_of(m, i), 0), *made = out;
+	/* calls for gradients have the labels and the window of the convolution that they are of */
+	str target = hlo_word(m, i, HLO_ATTR_TARGET);
+	bool of_kernel = str_is(target, "__cudnn$convBackwardFilter"),
+		 of_input = str_is(target, "__cudnn$convBackwardInput");
+	if (of_kernel)
+		out = kernel, kernel = made;
+	if (of_input)
+		out = in, in = made;
 	uint32_t rank = n_labels / 3;
 	if (!rank || in->rank != rank || kernel->rank != rank || out->rank != rank)
 		return;
@@ -314,6 +334,10 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	int64_t dense = sat_mul(sat_mul(2, out->elements), o.k);
 	if (o.matmul_flops < dense)
 		o.k = MAX((int64_t)((__int128)o.k * o.matmul_flops / MAX(dense, 1)), 1);
+	if (of_kernel || of_input) { /* places are summed up, or features */
+		int64_t *other = of_kernel ? &o.m : &o.n, summed = *other;
+		*other = o.k, o.k = summed;
+	}
 	add_matmul(s, w, &o);
 }
 
@@ -334,7 +358,7 @@ static void cost_custom(const hlo_simulation *s, hlo_id i, hlo_work *w)
 		dot_work(s, i, lists, n, w);
 		return;
 	}
-	if (glob_match("__cudnn$conv*", target) && m->instrs.p[i].n_operands >= 2) {
+	if (is_convolution_call(m, i)) {
 		cost_convolution(s, i, w);
 		return;
 	}
@@ -497,7 +521,11 @@ static int64_t write_of(hlo_simulation *s, hlo_id v, uint32_t depth)
 			n = sat_add(n, write_of(s, hlo_operand(m, v, k), depth + 1));
 		break;
 	case HLO_FUSION: n = write_of(s, m->comps.p[m->called.p[in->called]].root, depth + 1); break;
-	case HLO_CUSTOM_CALL: n = is_free_call(hlo_word(m, v, HLO_ATTR_TARGET)) ? 0 : whole; break;
+	case HLO_CUSTOM_CALL:
+		n = is_free_call(hlo_word(m, v, HLO_ATTR_TARGET)) ? 0
+			: has_scratch(m, v) ? hlo_leaf(m, hlo_shape_of(m, v), 0)->bytes
+								: whole;
+		break;
 	default: n = hlo_op_flags((hlo_op)in->op) & HLOF_COLLECTIVE ? 0 : whole; break;
 	}
 	return s->write_bytes[v] = MIN(n, whole);
@@ -522,13 +550,8 @@ static int64_t written(hlo_simulation *s, hlo_id i)
 	const hlo_shape *shape = hlo_shape_of(m, i);
 	hlo_id root = in->op == HLO_FUSION ? m->comps.p[m->called.p[in->called]].root : i;
 	if (in->op != HLO_FUSION || m->instrs.p[root].op != HLO_TUPLE_OP ||
-		shape->n_children != m->instrs.p[root].n_operands) {
-		if (is_matmul_call(m, i) && shape->n_leaves) { /* the other leaf is scratch */
-			const hlo_shape *out = hlo_leaf(m, shape, 0);
-			return hlo_in_main_memory(&s->dev, out->space) ? out->bytes : 0;
-		}
+		shape->n_children != m->instrs.p[root].n_operands)
 		return in_memory(s, i, write_of(s, i, 0));
-	}
 	int64_t sum = 0;
 	for (uint32_t k = 0; k < shape->n_children; k++) {
 		const hlo_shape *child = &m->shapes.p[m->parts.p[shape->children + k]];

@@ -135,10 +135,10 @@ static void send_words_of_keys(lowered *l, const lop *top_k)
 /* ---------------------------------------------------------------- combining */
 
 /* Does the compiler move it between what makes its operand and what reads it? What the program of
- * one device says, and XLA for TPU every all_reduce. */
+ * one device says, XLA for TPU every all_reduce, and XLA for GPU every collective. */
 static bool may_move(const lowered *l, const lop *o)
 {
-	return l->level == LEVEL_EXACT || o->given ||
+	return l->level == LEVEL_EXACT || o->given || l->target == TARGET_GPU ||
 		(l->target == TARGET_TPU && o->coll == COLL_ALL_REDUCE);
 }
 
@@ -147,9 +147,19 @@ static const combine_limits *limits_of(const lowered *l, const lop *o)
 	return &(may_move(l, o) ? moved_limits : limits)[l->target];
 }
 
+/* What counts of the bytes of its larger side. XLA's combiners for GPU count results. */
+static int64_t combining_bytes(const lowered *l, const lop *o, int64_t bytes)
+{
+	bool scatters = l->target == TARGET_GPU && o->coll == COLL_REDUCE_SCATTER;
+	return scatters ? bytes / lop_group_size(o) : bytes;
+}
+
 bool lop_combines(const lowered *l, const lop *o)
 {
 	if (o->kind != LOP_COLLECTIVE || o->erased)
+		return false;
+	/* one that is too large stays alone, and ends nothing */
+	if (l->target == TARGET_GPU && combining_bytes(l, o, o->bytes) > limits_of(l, o)->bytes)
 		return false;
 	if (limits_of(l, o)->reduce_only)
 		return o->coll == COLL_ALL_REDUCE;
@@ -169,30 +179,27 @@ lop_id lowered_last_combining(const lowered *l)
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last)
 {
 	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
-	if (may_move(l, x) && may_move(l, y) &&
+	if (l->target != TARGET_GPU && may_move(l, x) && may_move(l, y) &&
 		(first_use[x->results] > last) != (first_use[y->results] > last))
 		return false;
 	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region ||
 		!axes_equal(x->step->axes, y->step->axes))
 		return false;
 	const lval *v = &l->vals.p[x->results], *w = &l->vals.p[y->results];
+	if (l->target == TARGET_GPU && x->coll == COLL_ALL_GATHER)
+		return true;
 	return v->narrow == w->narrow &&
 		type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
-}
-
-lop_id lop_combines_from(const lowered *l, lop_id id)
-{
-	const lop *o = &l->ops.p[id];
-	lop_id def = may_move(l, o) ? l->vals.p[l->operands.p[o->operands]].def : id;
-	return l->ops.p[def].region == o->region ? def : id;
 }
 
 bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at,
 	uint64_t first_use, int64_t bytes)
 {
 	const combine_limits *lim = limits_of(l, o);
-	if (g->n && at < g->closes && g->n < lim->members && sat_add(g->bytes, bytes) <= lim->bytes) {
-		g->bytes = sat_add(g->bytes, bytes);
+	int64_t together = sat_add(g->bytes, bytes);
+	if (g->n && at < g->closes && g->n < lim->members &&
+		combining_bytes(l, o, together) <= lim->bytes) {
+		g->bytes = together;
 		g->closes = MIN(g->closes, first_use);
 		g->n++;
 		return true;
@@ -272,15 +279,19 @@ static bool adds_reduced(const lowered *l, const lop *o)
 		is_reduced(l, l->operands.p[o->operands + 1], MOST);
 }
 
+/* Done where what it makes is read, and not where the program has it. */
+static bool waits_for_reader(const lowered *l, const lop *o)
+{
+	return hands_on(l, o) || is_on_a_number(l, o) || is_own_part(l, o) || adds_reduced(l, o);
+}
+
 void lowered_first_uses(const lowered *l, lop_id *first_use)
 {
 	for (lval_id v = 0; v < l->vals.n; v++)
 		first_use[v] = ID_NONE;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *o = &l->ops.p[i];
-		bool waits =
-			hands_on(l, o) || is_on_a_number(l, o) || is_own_part(l, o) || adds_reduced(l, o);
-		lop_id handed = waits ? first_use[o->results] : i;
+		lop_id handed = waits_for_reader(l, o) ? first_use[o->results] : i;
 		for (uint32_t k = 0; k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			const lop *def = &l->ops.p[l->vals.p[v].def];
@@ -288,6 +299,43 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 			first_use[v] = MIN(first_use[v], moves ? handed : i);
 		}
 	}
+}
+
+/* Whether a value is what a collective made, or only that handed on, is kept in the lowest bit. */
+static lop_id after_of(lop_id i, bool made) { return i << 1 | made; }
+
+void lowered_dependences(const lowered *l, lop_id *after)
+{
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		lop_id last = o->region == ID_NONE ? 0 : o->region;
+		bool reads = false;
+		for (uint32_t k = 0; k < o->n_operands; k++) {
+			lval_id v = l->operands.p[o->operands + k];
+			if (l->ops.p[l->vals.p[v].def].region != o->region)
+				continue;
+			last = MAX(last, after[v] >> 1);
+			reads |= after[v] & 1;
+		}
+		bool collective = o->kind == LOP_COLLECTIVE, hands = reads && waits_for_reader(l, o);
+		if (reads && !hands)
+			last = i;
+		for (uint32_t k = 0; k < o->n_results; k++)
+			after[o->results + k] =
+				o->kind == LOP_REGION ? after_of(i, false) : after_of(last, collective || hands);
+	}
+}
+
+lop_id lop_combines_from(const lowered *l, lop_id id, const lop_id *after)
+{
+	const lop *o = &l->ops.p[id];
+	if (!may_move(l, o))
+		return id;
+	lval_id in = l->operands.p[o->operands];
+	lop_id def = l->vals.p[in].def;
+	if (l->ops.p[def].region != o->region)
+		return id;
+	return l->target != TARGET_GPU ? def : after[in] & 1 ? id : after[in] >> 1;
 }
 
 /* Leaves out what was opened in a region that has ended: every loop has instructions of its own. */
@@ -307,9 +355,12 @@ static uint32_t still_open(
 
 static void combine(lower_cache *c, lowered *l)
 {
-	vec_reserve(&c->work->first_use, l->vals.n);
-	lop_id *first_use = c->work->first_use.p, first[MAX_OPEN_GROUPS];
+	vec_reserve(&c->work->first_use, 2 * l->vals.n);
+	lop_id *first_use = c->work->first_use.p, *after = first_use + l->vals.n,
+		   first[MAX_OPEN_GROUPS];
 	lowered_first_uses(l, first_use);
+	if (l->target == TARGET_GPU)
+		lowered_dependences(l, after);
 	lop_id last = lowered_last_combining(l);
 	combine_group open[MAX_OPEN_GROUPS];
 	uint32_t n_open = 0;
@@ -327,9 +378,10 @@ static void combine(lower_cache *c, lowered *l)
 		if (g == n_open)
 			open[n_open++] = (combine_group){0};
 		if (combine_joins(
-				l, o, &open[g], lop_combines_from(l, i), first_use[o->results], o->bytes)) {
+				l, o, &open[g], lop_combines_from(l, i, after), first_use[o->results], o->bytes)) {
 			l->ops.p[first[g]].combined = open[g].n;
 			o->combined = 0;
+			o->ahead = open[g].bytes - o->bytes;
 		} else {
 			first[g] = i;
 		}

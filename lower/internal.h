@@ -333,7 +333,7 @@ struct lower_work {
 	VEC(sharding_id) slots;
 	VEC(lval_id) values;
 	VEC(lop_id) open;            /* regions around the current place */
-	VEC(lop_id) first_use;       /* by value: compiled.c */
+	VEC(lop_id) first_use;       /* by value, and behind it lowered_dependences: compiled.c */
 	VEC(fetched_border) fetched; /* in this program */
 	VEC(lop_id) widths;    /* what lowered_optimize wrote of nodes with a node_width, in order */
 	VEC(uint32_t) rounded; /* by value: uses that round it; compiled.c */

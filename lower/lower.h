@@ -167,6 +167,7 @@ typedef struct lop {
 	uint16_t n_results;
 	uint16_t combined; /* compiled level: how many logical collectives one instruction carries; on
 	                      the first of them, 0 on the others, which have no latency of their own */
+	int64_t ahead;     /* bytes of the members in front of it in that instruction */
 	lop_id region;     /* enclosing LOP_REGION or ID_NONE */
 	const node_plan *plan; /* LOP_COMPUTE; also LOP_COLLECTIVE that are given, at the exact level */
 	const collective_step *step; /* LOP_COLLECTIVE */
@@ -249,7 +250,7 @@ uint64_t lower_facts(const lower_cache *c);
  * Positions: any numbers in program order. */
 typedef struct combine_group { /* all zero: no instruction is open */
 	uint64_t closes;           /* the first op that reads a member's result */
-	int64_t bytes;
+	int64_t bytes;             /* of the larger sides of its members */
 	uint16_t n;
 } combine_group;
 enum {
@@ -258,12 +259,15 @@ enum {
 };
 bool lop_combines(const lowered *l, const lop *o);
 /* By value, the first op that reads it (ID_NONE: none does); of collectives that compilers move,
- * behind what only hands it on. Those are all in the program of one device, and all_reduces on TPU.
- */
+ * behind what only hands it on. Those are all in the program of one device and on GPU, and
+ * all_reduces on TPU. */
 void lowered_first_uses(const lowered *l, lop_id *first_use);
+/* By value of a program for GPU, behind which op it can be made: the last one on the way to it that
+ * reads what a collective made, as twice its number; and 1 where the value itself is only that. */
+void lowered_dependences(const lowered *l, lop_id *after);
 /* From where in the program on it can be in an instruction: the op itself; of one that compilers
- * move what makes its operand. */
-lop_id lop_combines_from(const lowered *l, lop_id o);
+ * move what makes its operand, on GPU what that must wait for. after: lowered_dependences. */
+lop_id lop_combines_from(const lowered *l, lop_id o, const lop_id *after);
 /* The last op that may be a member; ID_NONE: there is none. */
 lop_id lowered_last_combining(const lowered *l);
 /* Of those that compilers move, what is only read behind the last of them, as gradients are by an

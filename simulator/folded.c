@@ -66,6 +66,7 @@ struct folder {
 	bool *number;                /* by op: in a layer, and makes one number */
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use; /* by value */
+	uint32_t *after;     /* lowered_dependences, of programs for GPU */
 	uint32_t first_use_cap;
 	lop_id last_combining; /* lowered_last_combining */
 	VEC(act) acts;
@@ -134,6 +135,7 @@ void folder_free(struct folder *x)
 	free(x->spots);
 	free(x->number);
 	free(x->first_use);
+	free(x->after);
 	vec_release(&x->acts);
 	vec_release(&x->reads);
 	vec_release(&x->now_reads);
@@ -331,10 +333,12 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns ||
-		a->follows_ns != b->follows_ns || a->bytes != b->bytes || a->flops != b->flops ||
-		a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns ||
-		a->copy_ns != b->copy_ns || a->direct_ns != b->direct_ns || a->pieces != b->pieces ||
-		a->n_reads != b->n_reads || (a->moment == ID_NONE) != (b->moment == ID_NONE))
+		/* what a collective adds depends on its turn: run_act */
+		(a->kind != RUN_COLLECTIVE && a->follows_ns != b->follows_ns) || a->bytes != b->bytes ||
+		a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns ||
+		a->fetch_ns != b->fetch_ns || a->copy_ns != b->copy_ns || a->direct_ns != b->direct_ns ||
+		a->pieces != b->pieces || a->n_reads != b->n_reads ||
+		(a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
 	for (uint32_t i = 0; i < a->n_reads; i++)
 		if (!refs_agree(s->folder, l, s->runs.p[s->moments.p[s->reads.p[a->first_read + i]].run].op,
@@ -478,8 +482,11 @@ static void find_first_uses(struct folder *x, const lowered *l)
 	if (x->first_use_cap < l->vals.n) {
 		x->first_use_cap = l->vals.n + l->vals.n / 4;
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
+		x->after = xrealloc(x->after, x->first_use_cap * sizeof *x->after);
 	}
 	lowered_first_uses(l, x->first_use);
+	if (l->target == TARGET_GPU)
+		lowered_dependences(l, x->after);
 	x->last_combining = lowered_last_combining(l);
 }
 
@@ -534,8 +541,11 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 		else
 			a.used = ref_of(x, r->op, use), a.used_at = x->offset[use];
 		if (a.key != NO_KEY) {
-			lop_id made = lop_combines_from(l, r->op);
-			a.made = ref_of(x, r->op, made), a.made_at = x->offset[made];
+			lop_id made = lop_combines_from(l, r->op, x->after);
+			if (made)
+				a.made = ref_of(x, r->op, made), a.made_at = x->offset[made];
+			else /* from the start on */
+				a.made_at = ID_NONE;
 		}
 	}
 	add_reads(s, r);
@@ -565,18 +575,26 @@ static void make_acts(simulator *s, const lowered *l)
 
 /* ---------------------------------------------------------------- running them */
 
-static bool leads(
+/* Does a collective lead a combined instruction, or what does it add to one? */
+static void take_turn(
 	simulator *s, const lowered *l, const act *a, uint32_t instance, combine_group *groups)
 {
 	struct folder *x = s->folder;
+	run *r = &s->runs.p[a->run];
+	const lop *o = &l->ops.p[r->op];
+	r->leads = true;
 	if (a->key == NO_KEY)
-		return true;
-	const run *r = &s->runs.p[a->run];
-	uint64_t at = (uint64_t)resolve(x, &a->made, instance) << 32 | a->made_at;
+		return;
+	uint64_t at =
+		a->made_at == ID_NONE ? 0 : (uint64_t)resolve(x, &a->made, instance) << 32 | a->made_at;
 	uint64_t used = a->used_at == ID_NONE
 		? UINT64_MAX
 		: (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
-	return !combine_joins(l, &l->ops.p[r->op], &groups[a->key], at, used, r->bytes);
+	combine_group *g = &groups[a->key];
+	r->leads = !combine_joins(l, o, g, at, used, r->bytes);
+	uint8_t link;
+	if (!r->leads)
+		r->follows_ns = collective_lookup(s, o, (collective_kind)r->as, g->bytes - r->bytes, &link);
 }
 
 static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block, uint32_t instance,
@@ -600,7 +618,7 @@ static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block
 		? ID_NONE
 		: x->moments_at[instance] + r->moment - x->moments_from[block];
 	if (r->kind == RUN_COLLECTIVE)
-		r->leads = leads(s, l, a, instance, groups);
+		take_turn(s, l, a, instance, groups);
 	timeline_run(s, l, r, to, x->now_reads.p, a->n_reads);
 }
 

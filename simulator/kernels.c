@@ -641,15 +641,15 @@ static void measure_collective(simulator *s, const lowered *l, lop_id id)
 	const lop *o = &l->ops.p[id];
 	run *r = add_run(s, RUN_COLLECTIVE, id);
 	bool pieces = s->ops[id].pieces, whole = !pieces && is_reduced_whole(s, o);
-	r->ns = collective_lookup(s, o,
-		pieces      ? COLL_COLLECTIVE_PERMUTE /* from neighbour to neighbour */
-			: whole ? COLL_ALL_REDUCE
-					: (collective_kind)o->coll,
-		&r->follows_ns, &r->link);
+	r->as = (uint8_t)(pieces ? COLL_COLLECTIVE_PERMUTE /* from neighbour to neighbour */
+			: whole          ? COLL_ALL_REDUCE
+							 : (collective_kind)o->coll);
+	r->ns = collective_lookup(s, o, (collective_kind)r->as, 0, &r->link);
+	r->follows_ns = collective_lookup(s, o, (collective_kind)r->as, o->ahead, &r->link);
 	if (pieces) { /* with the pieces at both ends of the loop, as long as one link takes for all:
 		             XLA's schedules of annotated plans on v5e 4x4 and v5p 2x2x2 */
 		int64_t n = s->ops[id].pieces;
-		r->ns = n * r->ns / (n + 2), r->follows_ns = n * r->follows_ns / (n + 2);
+		r->ns = n * r->ns / (n + 2);
 	}
 	if (whole) {
 		sim_val *v = &s->vals[o->results];

@@ -487,36 +487,33 @@ int64_t simulator_matmul_ns(
 	return w->matmul_ns / ways;
 }
 
-int64_t collective_lookup(
-	simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link)
+static int64_t time_of_bytes(
+	simulator *s, axes a, collective_kind kind, int64_t bytes, uint8_t *link)
 {
-	axes a = o->step->axes;
-	/* A member of a combined instruction pays for its bytes; its first member pays launch and
-	 * latency for all. */
-	if (a.n > MEMO_AXES) {
-		int64_t whole = collective_time_ns(&s->dev, &s->links, kind, a, o->bytes, link);
-		uint8_t smallest_link;
-		*follows_ns =
-			MAX(whole - collective_time_ns(&s->dev, &s->links, kind, a, 1, &smallest_link), 0);
-		return whole;
-	}
-	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)kind << 8 | a.n);
+	if (a.n > MEMO_AXES)
+		return collective_time_ns(&s->dev, &s->links, kind, a, bytes, link);
+	uint64_t h = hash_combine((uint64_t)bytes, (uint64_t)kind << 8 | a.n);
 	for (uint32_t i = 0; i < a.n; i++)
 		h = hash_combine(h, a.a[i]);
 	collective_slot *c = &s->collectives[h & (COLLECTIVE_SLOTS - 1)];
-	bool same = c->bytes == o->bytes && c->kind == kind && c->n == a.n;
+	bool same = c->bytes == bytes && c->kind == kind && c->n == a.n;
 	for (uint32_t i = 0; same && i < a.n; i++)
 		same = c->axes[i] == a.a[i];
 	if (!same || !c->bytes) {
-		c->bytes = o->bytes, c->kind = (uint8_t)kind, c->n = (uint8_t)a.n;
+		c->bytes = bytes, c->kind = (uint8_t)kind, c->n = (uint8_t)a.n;
 		for (uint32_t i = 0; i < a.n; i++)
 			c->axes[i] = a.a[i];
-		c->fixed_ns = collective_time_ns(&s->dev, &s->links, kind, a, 1, &c->link);
-		c->ns = collective_time_ns(&s->dev, &s->links, kind, a, o->bytes, &c->link);
+		c->ns = collective_time_ns(&s->dev, &s->links, kind, a, bytes, &c->link);
 	}
 	*link = c->link;
-	*follows_ns = MAX(c->ns - c->fixed_ns, 0);
 	return c->ns;
+}
+
+int64_t collective_lookup(
+	simulator *s, const lop *o, collective_kind kind, int64_t ahead, uint8_t *link)
+{
+	int64_t all = time_of_bytes(s, o->step->axes, kind, sat_add(ahead, o->bytes), link);
+	return ahead ? MAX(all - time_of_bytes(s, o->step->axes, kind, ahead, link), 0) : all;
 }
 
 int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sh)

@@ -90,8 +90,7 @@ typedef struct work_memo {
 
 enum { COLLECTIVE_SLOTS = 4096, STORED_SLOTS = 8192, MEMO_AXES = 6 };
 typedef struct collective_slot {
-	int64_t bytes, ns,
-		fixed_ns; /* bytes 0: empty; fixed: launch and latency, what remains of the smallest one */
+	int64_t bytes, ns; /* bytes 0: empty */
 	axis_ref axes[MEMO_AXES];
 	uint8_t kind, n, link;
 } collective_slot;
@@ -297,15 +296,16 @@ typedef struct totals {
 typedef enum run_kind { RUN_KERNEL, RUN_COLLECTIVE, RUN_REGION, RUN_ELSE, RUN_END } run_kind;
 typedef struct run {
 	uint8_t kind, link, coll;
+	uint8_t as;     /* collectives: the kind that it is done as, whose time it takes */
 	uint8_t pieces; /* collectives: as sim_op.pieces */
 	bool leads; /* collectives: pays launch and latency; in a combined instruction only the first
 	               does */
 	lop_id op;
 	uint32_t moment; /* where its end is kept for those who wait for it; ID_NONE: nobody does */
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
-	int64_t ns, follows_ns; /* collectives: time when it leads, when it does not; borders of a loop:
-	                           of copies into it, or out of it; at its end, follows_ns: of copies in
-	                           every turn */
+	int64_t ns, follows_ns;       /* collectives: time when it leads, what it adds when it does not;
+	                                 borders of a loop:	   of copies into it, or out of it; at its end,
+	                                 follows_ns: of copies in	   every turn */
 	int64_t bytes, flops;
 	/* kernels: time of it once arguments that it reads are on the chip and with its results left
 	   there; of fetching the ones, of copying out the others (both 0: nothing to gain), of its
@@ -454,10 +454,10 @@ static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *pl
 }
 /* Before the first lookup for a program. */
 void work_begin(simulator *s, uint64_t facts);
-/* Time of a collective on its own or first in a combined instruction, and as a later member of one.
- */
+/* Time of a collective, on its own or first in a combined instruction (ahead 0); or what it adds to
+ * the time of one whose members in front of it have so many bytes. */
 int64_t collective_lookup(
-	simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link);
+	simulator *s, const lop *o, collective_kind kind, int64_t ahead, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding);
 /* node: of the op that makes it, ID_NONE. */
 static inline int64_t stored_lookup(simulator *s, node_id at, type_id type, sharding_id sh)

@@ -29,12 +29,14 @@ START_TEST(independent_collectives_are_combined)
 								  "  return %s : tensor<f32>\n}\n"
 	lowering_read(&x, MESH, TERMS("", "b"));
 	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=1");
 	lowering_release(&x);
 	lowering_read(&x, MESH,
 		TERMS("  %w = stablehlo.broadcast_in_dim %pm, dims = [] : (tensor<f32>) -> " T
 			  "\n  %c = stablehlo.multiply %w, %b : " T "\n",
 			"c"));
 	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=2");
 	lowering_release(&x);
 }
 END_TEST
@@ -87,9 +89,78 @@ START_TEST(sums_join_across_own_parts)
 }
 END_TEST
 
+/* XLA for GPU combines what does not need the results of one another, wherever it stands: gathers
+ * of any type, and what is made of arguments alone as if it stood in front. */
+#define GATHER(r, of, type) \
+	"  %" r " = sdy.sharding_constraint %" of " <@mesh, [{}, {}]> : " type "\n"
+#define TANH(r, of) "  %" r " = stablehlo.tanh %" of " : " T "\n"
+#define HALF "tensor<16x16xbf16>"
+#define BOTH(lines) MAIN(T WHOLE ", " T WHOLE) lines "  return %s, %u : " T ", " T "\n}\n"
+START_TEST(gathers_on_gpu_join_from_the_start_on)
+{
+	static const struct {
+		const char *text, *counts;
+	} cases[] = {
+		{BOTH(TANH("f", "b") GATHER("p", "f", T) TANH("s", "p") TANH("g", "c") GATHER("q", "g", T)
+				 TANH("u", "q")),
+			"all_gather=1"},
+		{BOTH("  %f = stablehlo.convert %b : (" T ") -> " HALF
+			  "\n" GATHER("x", "f", HALF) "  %p = stablehlo.convert %x : (" HALF ") -> " T
+										  "\n" TANH("s", "p") GATHER("q", "c", T) TANH("u", "q")),
+			"all_gather=1"},
+	};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		lowering x;
+		lowering_read(&x, MESH, cases[i].text);
+		check_counts(&x, LEVEL_COMPILED, TARGET_GPU, cases[i].counts);
+		lowering_release(&x);
+	}
+}
+END_TEST
+
+/* Of scatters results count, of all else the larger side; one that is too large joins nothing, and
+ * ends nothing. */
+START_TEST(sizes_that_join_on_gpu)
+{
+#define LARGE(rows) "tensor<" rows "x1024xf32>"
+#define SUM_OF(r, rows, of, on) \
+	"  %" r " = stablehlo.dot_general %" of ", %b, contracting_dims = [1] x [0] : (" LARGE( \
+		rows) ", " LARGE("1024") ") -> " LARGE(rows) "\n" \
+													 "  %" r "t = sdy.sharding_constraint %" r \
+													 " <@mesh, [{" on \
+													 "}, {}]> : " LARGE(rows) "\n"
+#define SUMS(rows, other, on) \
+	"func.func @main(%a: " LARGE(rows) " " COLUMNS ", %o: " LARGE( \
+		other) " " COLUMNS \
+			   ", %b: " LARGE("1024") " " ROWS ") -> (" LARGE(rows) ", " LARGE(other) ", " LARGE( \
+				   rows) ") {\n" SUM_OF("p", rows, "a", on) SUM_OF("q", other, "o", on) \
+				   SUM_OF("r", rows, "a", on) "  return %pt, %qt, %rt : " LARGE(rows) ", " LARGE( \
+					   other) ", " LARGE(rows) "\n}\n"
+	lowering x;
+	/* 4 MiB a thousand rows */
+	lowering_read(&x, MESH, SUMS("2048", "3072", ""));
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=1"); /* 28 MiB */
+	lowering_release(&x);
+	lowering_read(&x, MESH, SUMS("3072", "3072", ""));
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=2"); /* 24 and 12 */
+	lowering_release(&x);
+	lowering_read(&x, MESH, SUMS("3072", "8192", "")); /* 12 and 12, and one of 32 */
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=2");
+	lowering_release(&x);
+	lowering_read(&x, MESH, SUMS("8192", "8192", "\"d\"")); /* 8 each for a device */
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "reduce_scatter=1");
+	lowering_release(&x);
+	lowering_read(&x, MESH, SUMS("12288", "8192", "\"d\"")); /* 12, 8, 12 */
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "reduce_scatter=2");
+	lowering_release(&x);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("combine");
+	tcase_add_test(t, gathers_on_gpu_join_from_the_start_on);
+	tcase_add_test(t, sizes_that_join_on_gpu);
 	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, sums_of_all_reduces_wait);
 	tcase_add_test(t, sums_join_across_own_parts);

@@ -120,6 +120,35 @@ START_TEST(flops_of_contractions)
 }
 END_TEST
 
+/* Library calls of a convolution and of its two gradients have one window and one set of labels;
+ * operands and result change places. */
+START_TEST(library_calls_of_convolutions)
+{
+#define CONVOLUTION(result, a, b, target) \
+	"  %a = f32" a " parameter(0)\n  %b = f32" b " parameter(1)\n  ROOT %c = (f32" result \
+	", u8[40000]) custom-call(%a, %b), window={size=3x3 pad=1_1x1_1}, " \
+	"dim_labels=b01f_o01i->b01f, custom_call_target=\"__cudnn$" target "\"\n"
+#define IMAGES "[2,8,8,3]"
+#define KERNEL "[4,3,3,3]"
+#define RESULTS "[2,8,8,4]"
+	static const char *const lines[] = {
+		CONVOLUTION(RESULTS, IMAGES, KERNEL, "convForward"),
+		CONVOLUTION(KERNEL, IMAGES, RESULTS, "convBackwardFilter"),
+		CONVOLUTION(IMAGES, RESULTS, KERNEL, "convBackwardInput"),
+	};
+	static const int64_t written[] = {4 * 2 * 8 * 8 * 4, 4 * 4 * 3 * 3 * 3, 4 * 2 * 8 * 8 * 3};
+	int64_t arrays = written[0] + written[1] + written[2];
+	for (size_t i = 0; i < COUNT_OF(lines); i++) {
+		result r = run_on("h100", entry("", lines[i]));
+		ck_assert_msg(r.c.flops_per_device == 2. * 2 * 4 * 3 * (3 * 8 - 2) * (3 * 8 - 2), "%zu: %f",
+			i, r.c.flops_per_device);
+		ck_assert_int_eq(event_of(&r, "c")->hbm_bytes, arrays); /* without the scratch */
+		ck_assert_int_eq(r.c.runtime_ns, 100 + arrays);
+		done(&r);
+	}
+}
+END_TEST
+
 START_TEST(traffic_of_fusions)
 {
 	static const char comps[] =
@@ -546,6 +575,26 @@ START_TEST(times_of_the_compiler_are_taken)
 	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_MODEL).ns, 4100);
 	ck_assert_int_eq(hlo_share_of(r.s, HLO_COLLECTIVES, HLO_FROM_COMPILER).ns, 3000);
 	done(&r);
+	/* of a kernel in Triton that of the model which was made for them, wherever it stands; of
+	 * products of bytes none */
+#define MODELS(first, second) \
+	"backend_config={\"reification_cost\":[{\"exec_time_us\":900,\"name\":\"" first \
+	"\"},{\"exec_time_us\":7.5,\"name\":\"" second "\"}]}"
+	ck_assert_int_eq(cost_of("h100", "",
+						 "  %p = f32[500] parameter(0)\n  ROOT %a = f32[500] negate(%p), " MODELS(
+							 "", "indexing-cost-model") "\n")
+						 .runtime_ns,
+		7500);
+	ck_assert_int_eq(cost_of("h100", "",
+						 "  %p = f32[500] parameter(0)\n  ROOT %a = f32[500] negate(%p), " MODELS(
+							 "", "sol") "\n")
+						 .runtime_ns,
+		900000);
+#define PRODUCT(type) \
+	"  %p = " type "[8,8] parameter(0)\n  ROOT %a = (f32[8,8], s8[9]) custom-call(%p, %p), " \
+	"custom_call_target=\"__cublas$lt$matmul\", " MODELS("sol", "") "\n"
+	ck_assert_int_eq(cost_of("h100", "", PRODUCT("bf16")).runtime_ns, 900000);
+	ck_assert_int_lt(cost_of("h100", "", PRODUCT("f8e4m3fn")).runtime_ns, 1000);
 	static const char *const wrong[] = {
 		"-1", "1e99", "x", "\"", "1e", "0000000000000000000000000000000000000000000000000000001"};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -830,6 +879,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
 	tcase_add_test(t, flops_of_contractions);
+	tcase_add_test(t, library_calls_of_convolutions);
 	tcase_add_test(t, traffic_of_fusions);
 	tcase_add_test(t, asynchronous_collectives_overlap);
 	tcase_add_test(t, estimates_of_the_compiler_are_taken);

@@ -176,6 +176,37 @@ START_TEST(test_kinds_that_overlap)
 }
 END_TEST
 
+/* Members of one instruction take together what one collective of all their bytes takes, which is
+ * less than the sum of theirs where small ones reach little of a link. */
+START_TEST(test_members_of_one_instruction)
+{
+	static const char *const devices[] = {"tpu-v5e", "h100"};
+	for (size_t i = 0; i < COUNT_OF(devices); i++) {
+		int64_t took[4]; /* of one of 64 MiB; of 16 and 48 MiB apart, and together; of 16 MiB */
+		for (int how = 0; how < 4; how++) {
+			fix f;
+			fix_init(&f, devices[i], "x=4");
+			lval_id last = 0;
+			for (int k = how == 1 || how == 2 ? 2 : 1; k-- > 0;) {
+				int64_t rows = how == 0 ? 4096 : how == 3 || !k ? 1024 : 3072;
+				type_id t = fix_type(&f, ELEM_F32, 2, rows, 4096);
+				last = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t);
+			}
+			if (how == 2) {
+				f.l.ops.p[f.l.vals.p[last].def].combined = 0;
+				f.l.ops.p[f.l.vals.p[last].def].ahead = 48 << 20;
+			}
+			took[how] = fix_simulate(&f).communication_ns;
+			fix_release(&f);
+		}
+		ck_assert_int_le(llabs(took[2] - took[0]), 2);
+		ck_assert_int_gt(took[1], took[2]);
+		if (i) /* more than what a second start takes */
+			ck_assert_int_gt(took[1] - took[2], took[3] / 10);
+	}
+}
+END_TEST
+
 /* On GPU collectives inside a node and between nodes wait for each other. */
 START_TEST(test_one_stream_on_gpu)
 {

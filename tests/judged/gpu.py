@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Have XLA for GPU compile our answers and hand-written plans, and keep in gpu.json what its ahead-of-time compiler says of them.
+
+    gpu.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--again] [--known] [--jobs 2] [--seconds 600] [--keep DIR] [--tools DIR]
+    gpu.py --report        the tables of docs/judged.md; needs no compiler
+
+Needs jax[cuda12] in the environment that runs it (several GB), no GPU, and xla_oracle.py in --tools. A row that is there is left alone, so that it can be stopped and
+started again; rows of another answer are minted anew. --known compiles nothing: our costs of all rows that are there, anew.
+
+A row: family, digest of the module, our cost, what the compiler says of memory, collectives as the fidelity table has them, compile seconds, and `xla`: us that
+`shardwright simulate` says of the scheduled text. Kernels in it take what XLA's own models estimate (--xla_gpu_collect_cost_model_stats), and so do collectives; what has no
+estimate (copies, reduce-scatters, all-to-alls) takes what our profile says: `unestimated` is the part of kernels. An estimate is an opinion: nothing was run. Products
+are cuBLAS calls here: Triton's are chosen by running them.
+"""
+import concurrent.futures
+import fnmatch
+import hashlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import cases  # noqa: E402
+import mint  # noqa: E402
+
+FIGURES = os.environ.get("GPU_FIGURES", os.path.join(HERE, "gpu.json"))
+MEMORY = ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")
+BANDWIDTH = {"h100": "3352320000000", "h200": "4800000000000"}  # bytes/s, as their device descriptions have it
+H100 = ("h100", "1x1x8")
+H200 = ("h200", "1x1x8")
+# Every program of cases.py once, on one server of eight; some on the other GPU and a mesh of three axes.
+PROGRAMS = list(dict.fromkeys((c.family, c.program) for c in cases.CASES))
+CASES = [cases.Case(family, program, "data=2,model=4", *H100) for family, program in PROGRAMS]
+CASES += [cases.Case(family, program, "data=2,fsdp=2,model=2", *H200) for family, program in PROGRAMS if program in
+          ("transformer_4", "moe", "llama_4", "decode", "dit", "unet", "recommender", "gated", "blocks", "ssm", "lora", "encoder_decoder")]
+
+
+def load():
+    if not os.path.exists(FIGURES):
+        return {}
+    with open(FIGURES) as f:
+        return json.load(f)
+
+
+def save(figures):
+    with open(FIGURES + ".new", "w") as f:
+        f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
+    os.replace(FIGURES + ".new", FIGURES)
+
+
+def compile_here(tools, device, topology, module, hlo):
+    """xla_oracle.py with that GPU's memory, and the compiler's estimates in the text. In a process of its own."""
+    sys.path.insert(0, tools)
+    import xla_oracle
+    xla_oracle.H100_TARGET = xla_oracle.H100_TARGET.replace(BANDWIDTH["h100"], BANDWIDTH[device]).replace("H100 80GB HBM3", device.upper())
+    return xla_oracle.main(["xla_oracle.py", "compile", "gpu", topology, module, "--hlo", hlo, "--option", "xla_gpu_collect_cost_model_stats=True"])
+
+
+def collectives_of(cost):
+    """Bytes of the larger sides and instructions of a step, by kind."""
+    kinds = {kind: c for kind, c in cost["collectives"].items() if c["dynamic_count"]}
+    return {"bytes": {kind: c["bytes"] for kind, c in kinds.items()}, "instructions": {kind: c["dynamic_count"] for kind, c in kinds.items()}}
+
+
+def times_of(hlo, device):
+    said = json.loads(cases.run("simulate", hlo, "--device", device, "--json"))
+    times = {name: round(said[ns] / 1e3, 1) for name, ns in (("step", "runtime_ns"), ("compute", "compute_ns"), ("links", "communication_ns"),
+                                                             ("exposed", "exposed_communication_ns"))}
+    return times, said
+
+
+def simulated(hlo, device):
+    """What `simulate` says of a scheduled text: with XLA's estimates, and with the profile's rates alone."""
+    times, said = times_of(hlo, device)
+    with open(hlo) as f:
+        text = f.read()
+    plain = hlo + ".plain"
+    with open(plain, "w") as f:
+        f.write(re.sub(r'"reification_cost":\[[^\]]*\]', '"reification_cost":[]', text))
+    kernels = said["sources"]["kernels"]
+    return {"xla": {**times, "unestimated": round(kernels.get("model", {"ns": 0})["ns"] / 1e3, 1)}, "rates": times_of(plain, device)[0],
+            "kernels": sum(k["count"] for k in kernels.values()), **collectives_of(said)}
+
+
+def kept_at(folder, key):
+    return os.path.join(folder, re.sub(r"\W+", "_", key) + ".hlo.zst")
+
+
+def simulate_kept(figures, options):
+    """The kept texts of all rows, read anew."""
+    def again(key):
+        path = kept_at(options.keep, key)
+        if not os.path.exists(path):
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            hlo = os.path.join(folder, "m.hlo")
+            subprocess.run(["zstd", "-qd", path, "-o", hlo], check=True)
+            figures[key].pop("not_simulated", None)
+            figures[key].update(simulated(hlo, key.split(" | ")[0].split(" ")[-1]))
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(again, figures))
+    save(figures)
+
+
+def judge(module, key, case, options):
+    hlo, start = module + ".hlo", time.monotonic()
+    command = [sys.executable, os.path.abspath(__file__), "--compile", options.tools, case.device, case.topology, module, hlo]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds)
+    except subprocess.TimeoutExpired:
+        return {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
+    row = {"compile_s": round(time.monotonic() - start, 1)}
+    if done.returncode:
+        said = done.stderr.strip().split("\n")[-1]
+        return {**row, "out_of_memory" if mint.NO_MEMORY.search(done.stderr) else "error": said[-300:]}
+    row["memory"] = {k: json.loads(done.stdout)[k] for k in MEMORY}
+    try:
+        row.update(simulated(hlo, case.device))
+    except RuntimeError as refused:  # a defect of ours, and not of the row
+        row["not_simulated"] = str(refused).split("\n")[0].replace(hlo, "HLO")[:300]
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+        subprocess.run(["zstd", "-qf", hlo, "-o", kept_at(options.keep, key)], check=True)
+    return row
+
+
+def ours_of(cost):
+    own = {**mint.ours_of(cost), "communication_ns": cost["communication_ns"], "exposed_communication_ns": cost["exposed_communication_ns"]}
+    return {**own, **collectives_of(cost)}
+
+
+def mint_case(case, figures, lock, options):
+    with tempfile.TemporaryDirectory() as folder:
+        for plan, way, path, cost in mint.plans_of(case, figures, folder, options):
+            key = "%s | %s | %s" % (cases.name_of(case), plan, way)
+            module = os.path.join(folder, re.sub(r"\W+", "_", key) + ".mlir")
+            cases.run("apply", cases.corpus(case), "--strategy", path, "--apply", way, "-o", module)
+            with open(module, "rb") as f:
+                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+            old = figures.get(key)
+            if old and (options.known or (old["module"] == digest and not options.again)):
+                old["ours"] = ours_of(cost)
+                old["stale"] = old["module"] != digest
+                continue
+            if options.known:
+                continue
+            row = {"family": case.family, "module": digest, "ours": ours_of(cost), "stale": False, **judge(module, key, case, options)}
+            with lock:
+                figures[key] = row
+                save(figures)
+                print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
+                                                            "out of memory" if "out_of_memory" in row else "failed", row["compile_s"]), flush=True)
+
+
+def main():
+    if sys.argv[1:2] == ["--compile"]:
+        return compile_here(*sys.argv[2:])
+    parser = mint.parser_of(__doc__.splitlines()[0])
+    parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
+    parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
+    parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied; empty: hand-written plans alone")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--known", action="store_true", help="compile nothing: our costs of all rows that are there, anew")
+    parser.add_argument("--simulate", action="store_true", help="compile nothing: read the texts in the --keep folder anew")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    options.written, options.same, options.alternatives = "annotate", False, 0
+    figures, lock = load(), threading.Lock()
+    if options.simulate:
+        return simulate_kept(figures, options)
+
+    def work(case):
+        try:
+            mint_case(case, figures, lock, options)
+        except RuntimeError as error:
+            print("%s: %s" % (cases.name_of(case), error), file=sys.stderr, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work, [c for c in CASES if fnmatch.fnmatch(cases.name_of(c), options.cases)]))
+    save(figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
