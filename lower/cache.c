@@ -368,7 +368,9 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			.sizes = sizes,
 			.in = in,
 			.mesh = c->mesh,
-			.partitioner = c->planner == PLANNER_XLA};
+			.partitioner = c->planner == PLANNER_XLA,
+			/* XLA for GPU and CPU (jax 0.10.2); libtpu makes products of it first */
+			.whole = n->op_kind == OP_FFT && c->target != TARGET_TPU};
 		if (n->op_kind == OP_CONVOLUTION)
 			find_windows(c, n, &op);
 		if (is_dot(n->op_kind)) {
@@ -514,9 +516,11 @@ void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n)
 	c->marks[n] = ID_NONE;
 }
 
-void lower_cache_torus(lower_cache *c, uint32_t dims, int64_t slice_devices)
+void lower_cache_device(
+	lower_cache *c, lower_target target, uint32_t torus_dims, int64_t slice_devices)
 {
-	c->torus_dims = dims;
+	c->target = target;
+	c->torus_dims = torus_dims;
 	c->slice_devices = slice_devices;
 }
 void lower_cache_reshard_after_forward(lower_cache *c, bool on) { c->reshards_after_forward = on; }

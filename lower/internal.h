@@ -29,6 +29,7 @@ typedef struct explicit_op {
 	                         along; all of them where features are in groups */
 	bool wide;            /* convolutions: some window has more than one place */
 	bool depthwise;       /* convolutions: every group of features has one of the input */
+	bool whole;           /* runs on whole operands */
 	bool *changed; /* optional, out, by tensor: its axes are dealt out to factors anew, if only
 	                  those of size 1, so that the sharding may come out as it was */
 } explicit_op;
@@ -176,6 +177,7 @@ struct lower_cache {
 	struct nesting *nesting; /* nest.c; NULL: nothing is nested */
 	bool ones;               /* the mesh has axes of one device */
 	bool unreduced;          /* some sharding so far has partial sums */
+	lower_target target;
 	uint32_t torus_dims;
 	int64_t slice_devices; /* 0: all of the mesh */
 	bool reshards_after_forward;

@@ -55,6 +55,8 @@ typedef struct reshard_plan {
 	const collective_step *steps;
 } reshard_plan;
 
+/* Whose compiler makes the program. */
+typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
 /* Memoised pure facts of lowering for one program and sharding table. One thread each. */
 typedef struct lower_cache lower_cache;
 lower_cache *lower_cache_new(const program *p, sharding_table *t);
@@ -63,9 +65,11 @@ void lower_cache_free(lower_cache *c);
  * as at first. What was lowered before is no longer valid then. */
 void lower_cache_limit(lower_cache *c, size_t bytes);
 
-/* Dims of the torus that the devices of a slice form, 2 at first, and how many those are, 0: all of
- * the mesh, as at first. On TPU it decides what becomes of a reduce_scatter over all of them. */
-void lower_cache_torus(lower_cache *c, uint32_t dims, int64_t slice_devices);
+/* Whose compiler partitions, TPU's at first; dims of the torus that the devices of a slice form, 2
+ * at first, and how many those are, 0: all of the mesh, as at first. On TPU these decide what
+ * becomes of a reduce_scatter over all of them. */
+void lower_cache_device(
+	lower_cache *c, lower_target target, uint32_t torus_dims, int64_t slice_devices);
 /* At the exact level: are gathers of parameters made again by each of their readers, so that nobody
  * holds what they give from the forward to the backward pass (reshard_after_forward of FSDP)? Not
  * at first: compilers make one of equal gathers, however far apart they are. Then a sum over all
@@ -200,7 +204,6 @@ typedef enum lower_level {
 	                   target's passes combine */
 } lower_level;
 static inline bool level_is_costed(lower_level l) { return l >= LEVEL_COMPILED; }
-typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
 
 /* Two marked stretches: what was gathered for the one, the other reads too, because they are near
  * to each other in this program. In one that repeats stretches in between they may not be. */

@@ -254,6 +254,8 @@ bool choose_as_partitioner(grid *g)
 {
 	const rule *r = g->rule;
 	bool reduces = false;
+	if (g->op->whole)
+		return true;
 	switch (g->op->op_kind) {
 	case OP_GATHER:
 	case OP_SCATTER: return choose_access(g);

@@ -100,7 +100,8 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	memcpy(e->shardings, propagation_shardings(e->prop), e->p->vals.n * sizeof *e->shardings);
 	program_trim_io(e->p, t, e->shardings);
 	e->cache = lower_cache_new(e->p, t);
-	lower_cache_torus(e->cache, device_torus_dims(dev), mesh_links_slice_devices(&e->links));
+	lower_cache_device(
+		e->cache, dev->target, device_torus_dims(dev), mesh_links_slice_devices(&e->links));
 	lower_cache_reshard_after_forward(e->cache, apply == APPLY_EXACT_RESHARDED);
 	e->low = lowered_new(e->p, t);
 	lower_program(e->cache, e->shardings, apply_level(apply), dev->target, e->low);

@@ -603,8 +603,9 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		make_root(s, l, id);
 		return;
 	}
-	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive &&
-		(s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
+	bool keeps = so->work != UINT32_MAX &&
+		((work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS)) ||
+			(work_at(s, so)->kept && s->dev.target == TARGET_GPU));
 	/* libtpu 0.0.51 works a concatenation into one product, and writes it for several */
 	keeps |= s->dev.target == TARGET_TPU && v->into_products && so->work != UINT32_MAX &&
 		work_at(s, so)->concatenates;

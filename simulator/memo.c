@@ -384,6 +384,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.at_first = m->at.n,
 		.class = class_of(n, &w),
 		.expensive = w.expensive,
+		.kept = op_infos[n->op_kind].flags & OPF_KEPT,
 		.in_place = w.in_place,
 		.transpose = n->op_kind == OP_TRANSPOSE,
 		.splat = is_splat(s->p->m, n),

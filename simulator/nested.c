@@ -102,7 +102,8 @@ void simulator_nesting(
 			ways[id] = NEST_CONSTANT;
 			continue;
 		}
-		node_id reader = is_elementwise(p, t, n) ? reader_of(p, t, n) : ID_NONE;
+		bool kept = target == TARGET_GPU && op_infos[n->op_kind].flags & OPF_KEPT;
+		node_id reader = is_elementwise(p, t, n) && !kept ? reader_of(p, t, n) : ID_NONE;
 		if (reader != ID_NONE)
 			ways[id] = spreads_constant(p, n) && reads_values(p, &p->nodes.p[reader]) ? NEST_DROPPED
 				: reads_constants(p, n, ways) ? NEST_ANYWHERE

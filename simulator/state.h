@@ -31,7 +31,7 @@ typedef struct work_entry {
 	uint32_t next;     /* of the same class; UINT32_MAX ends */
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
-	bool expensive, in_place, transpose, splat;
+	bool expensive, kept, in_place, transpose, splat;
 	bool spread;       /* made from little */
 	bool products;     /* dot or dot_general */
 	bool windows;      /* reduces windows of few elements */

@@ -1,7 +1,8 @@
 /* Bytes that values take in main memory where their elements leave lanes of a TPU's tiles empty.
  * Compilers for TPU lay a value so that its two minor dims fill tiles of rows and lanes; where an
  * op wants other ones there the value is padded. (libtpu 0.0.51: buffers of the judged programs
- * that are alive at the peak.) */
+ * that are alive at the peak.) XLA for GPU pads what products of 16 bits read and make to multiples
+ * of eight (jax 0.10.2: all of the judged programs' calls of cuBLAS with such operands). */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -40,15 +41,32 @@ static uint64_t shape_key(const lowered *l, lval_id v, int64_t *elements)
 static void note_matrix(
 	simulator *s, const lowered *l, lval_id v, int64_t batch, int64_t rows, int64_t columns)
 {
+	enum { STEP = 8 };
 	int64_t elements;
 	uint64_t key = shape_key(l, v, &elements);
 	for (uint32_t i = 0; i < s->matrices.n; i++)
 		if (s->matrices.p[i].key == key)
 			return;
 	int64_t plain = sat_mul(batch, sat_mul(rows, columns));
+	int64_t padded = s->dev.target == TARGET_GPU
+		? sat_mul(batch, sat_mul(STEP * ceil_div(rows, STEP), STEP * ceil_div(columns, STEP)))
+		: matrix_elements(&s->dev, batch, rows, columns);
 	if (plain == elements)
-		vec_push(
-			&s->matrices, (padded_matrix){key, matrix_elements(&s->dev, batch, rows, columns)});
+		vec_push(&s->matrices, (padded_matrix){key, padded});
+}
+
+/* Which of its operands (bits 0, 1) and its result (2) does a product want padded? Of a vector XLA
+ * for GPU makes a sum of products. */
+static unsigned padded_by(const simulator *s, const lowered *l, const lop *o, const work_entry *w)
+{
+	enum { ODD = 7 };
+	if (s->dev.target != TARGET_GPU)
+		return w->unfilled;
+	const ir_type *ty = type_get(l->p->m, l->vals.p[operand_at(l, o, 0)].type);
+	if (w->m <= 1 || w->n <= 1 || elem_bits((enum elem)ty->elem) != 16)
+		return 0;
+	unsigned m = w->m & ODD, n = w->n & ODD, k = w->k & ODD;
+	return (m | k ? 1u : 0) | (n | k ? 2u : 0) | (m | n ? 4u : 0);
 }
 
 /* Rows and columns of a product of a batch lie in a tile, be they few. */
@@ -60,12 +78,13 @@ static void find_matrices(simulator *s, const lowered *l)
 		if (so->class != CLASS_MATMUL || so->work == UINT32_MAX || o->n_operands != 2)
 			continue;
 		const work_entry *w = work_at(s, so);
-		if (!w->unfilled || w->m <= 0 || w->n <= 0)
+		unsigned wanted = padded_by(s, l, o, w);
+		if (!wanted || w->m <= 0 || w->n <= 0)
 			continue;
 		int64_t batch = w->results / (w->m * w->n), columns[] = {w->k, w->k, w->n},
 				rows[] = {w->m, w->n, w->m};
 		for (uint32_t k = 0; k < 3; k++)
-			if (w->unfilled >> k & 1)
+			if (wanted >> k & 1)
 				note_matrix(
 					s, l, k < 2 ? operand_at(l, o, k) : o->results, batch, rows[k], columns[k]);
 	}
@@ -105,7 +124,7 @@ void measure_stored(simulator *s, const lowered *l)
 {
 	s->matrices.n = 0;
 	bool tpu = s->dev.target == TARGET_TPU;
-	if (tpu)
+	if (s->dev.target != TARGET_CPU)
 		find_matrices(s, l);
 	for (uint32_t n = 0; n < s->writers.n; n++) {
 		const lop *o = &l->ops.p[s->writers.p[n]];

@@ -130,7 +130,7 @@ static status lower_module(
 	propagation_reset(x->s);
 	propagation_run(x->s);
 	x->cache = lower_cache_new(x->p, x->m->shardings);
-	lower_cache_torus(x->cache, device_torus_dims(dev), 0);
+	lower_cache_device(x->cache, dev->target, device_torus_dims(dev), 0);
 	for (int i = 0; i < LEVELS; i++) {
 		x->levels[i] = lowered_new(x->p, x->m->shardings);
 		lower_program(

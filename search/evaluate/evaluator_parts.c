@@ -36,8 +36,8 @@ coster *evaluator_coster(evaluator *ev, int way)
 	if (c->lower)
 		return c;
 	c->lower = lower_cache_new(p, ev->t);
-	lower_cache_torus(
-		c->lower, device_torus_dims(pb->o->device), mesh_links_slice_devices(&ev->links));
+	lower_cache_device(c->lower, pb->o->device->target, device_torus_dims(pb->o->device),
+		mesh_links_slice_devices(&ev->links));
 	c->low = lowered_new(p, ev->t);
 	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
 	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);

@@ -30,7 +30,8 @@ sys.path.insert(0, HERE)
 import cases  # noqa: E402
 import mint  # noqa: E402
 
-FIGURES = os.environ.get("GPU_FIGURES", os.path.join(HERE, "gpu.json"))
+FIGURES = os.path.join(HERE, "gpu.json")
+ANSWERS = os.path.join(HERE, "gpu_answers.json.zst")  # documents of our answers that were compiled, by key of the row
 MEMORY = ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")
 BANDWIDTH = {"h100": "3352320000000", "h200": "4800000000000"}  # bytes/s, as their device descriptions have it
 H100 = ("h100", "1x1x8")
@@ -53,6 +54,17 @@ def save(figures):
     with open(FIGURES + ".new", "w") as f:
         f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
     os.replace(FIGURES + ".new", FIGURES)
+
+
+def load_answers():
+    if not os.path.exists(ANSWERS):
+        return {}
+    return json.loads(subprocess.run(["zstd", "-qdc", ANSWERS], check=True, capture_output=True).stdout)
+
+
+def save_answers(answers):
+    text = "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(answers[k], sort_keys=True)) for k in sorted(answers)) + "\n}\n"
+    subprocess.run(["zstd", "-q", "-12", "-f", "-o", ANSWERS, "-"], check=True, input=text.encode())
 
 
 def compile_here(tools, device, topology, module, hlo):
@@ -137,7 +149,7 @@ def ours_of(cost):
     return {**own, **collectives_of(cost)}
 
 
-def mint_case(case, figures, lock, options):
+def mint_case(case, figures, answers, lock, options):
     with tempfile.TemporaryDirectory() as folder:
         for plan, way, path, cost in mint.plans_of(case, figures, folder, options):
             key = "%s | %s | %s" % (cases.name_of(case), plan, way)
@@ -146,18 +158,34 @@ def mint_case(case, figures, lock, options):
             with open(module, "rb") as f:
                 digest = hashlib.sha256(f.read()).hexdigest()[:16]
             old = figures.get(key)
-            if old and (options.known or (old["module"] == digest and not options.again)):
+            if old and old["module"] == digest and not options.again:
                 old["ours"] = ours_of(cost)
-                old["stale"] = old["module"] != digest
-                continue
-            if options.known:
-                continue
-            row = {"family": case.family, "module": digest, "ours": ours_of(cost), "stale": False, **judge(module, key, case, options)}
-            with lock:
-                figures[key] = row
-                save(figures)
-                print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
-                                                            "out of memory" if "out_of_memory" in row else "failed", row["compile_s"]), flush=True)
+            else:
+                row = {"family": case.family, "module": digest, "ours": ours_of(cost), **judge(module, key, case, options)}
+                with lock:
+                    figures[key] = row
+                    save(figures)
+                    print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
+                                                                "out of memory" if "out_of_memory" in row else "failed", row["compile_s"]), flush=True)
+            if plan == "search":
+                figures[key]["cost_model"] = cases.model_of(path)
+                answers[key] = mint.without_search(path)
+
+
+def known(case, figures, answers):
+    """Our costs of a case's rows, anew: of the answers' documents, and of hand-written plans."""
+    prefix = cases.name_of(case) + " | "
+    mesh = {axis: int(size) for axis, size in (a.split("=") for a in case.mesh.split(","))}
+    written = dict(cases.experts_of(cases.Program(case.program, cases.TOOL, cases.corpus(case)), mesh))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.json")
+        for key in (k for k in figures if k.startswith(prefix)):
+            _, plan, way = key.split(" | ")
+            document = answers.get(key) if plan == "search" else written.get(plan)
+            if document:
+                with open(path, "w") as f:
+                    json.dump(document, f)
+                figures[key]["ours"] = ours_of(cases.cost_of(case, path, way))
 
 
 def main():
@@ -173,13 +201,17 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.written, options.same, options.alternatives = "annotate", False, 0
-    figures, lock = load(), threading.Lock()
+    figures, answers, lock = load(), load_answers(), threading.Lock()
     if options.simulate:
         return simulate_kept(figures, options)
 
     def work(case):
         try:
-            mint_case(case, figures, lock, options)
+            if options.known:
+                return known(case, figures, answers)
+            mint_case(case, figures, answers, lock, options)
+            with lock:
+                save_answers(answers)
         except RuntimeError as error:
             print("%s: %s" % (cases.name_of(case), error), file=sys.stderr, flush=True)
 

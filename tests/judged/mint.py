@@ -55,11 +55,16 @@ def load_answers():
     return json.loads(subprocess.run(["zstd", "-qdc", ANSWERS], check=True, capture_output=True).stdout)
 
 
-def keep_answer(answers, key, path):
-    """Keeps the document of an answer, without what its search says of itself, for costs of later models."""
+def without_search(path):
+    """The document of an answer, without what its search says of itself."""
     with open(path) as f:
         document = json.load(f)
-    answers[key] = {k: v for k, v in document.items() if k not in ("search", "baselines", "alternatives", "verified")}
+    return {k: v for k, v in document.items() if k not in ("search", "baselines", "alternatives", "verified")}
+
+
+def keep_answer(answers, key, path):
+    """Keeps the document of an answer for costs of later models."""
+    answers[key] = without_search(path)
     text = "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(answers[k], sort_keys=True)) for k in sorted(answers)) + "\n}\n"
     subprocess.run(["zstd", "-q", "-19", "-f", "-o", ANSWERS + ".new", "-"], check=True, input=text.encode())
     os.replace(ANSWERS + ".new", ANSWERS)

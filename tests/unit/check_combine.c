@@ -79,11 +79,11 @@ START_TEST(sums_join_across_own_parts)
 										   PART rest "  return %t, %q : " T ", " T "\n}\n"
 	lowering x;
 	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(DOT("q", "a", "c") READ));
-	lower_cache_torus(x.cache, 2, 0);
+	lower_cache_device(x.cache, TARGET_TPU, 2, 0);
 	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=1 all_slice=2");
 	lowering_release(&x);
 	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(READ DOT("q", "a", "t")));
-	lower_cache_torus(x.cache, 2, 0);
+	lower_cache_device(x.cache, TARGET_TPU, 2, 0);
 	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=2 all_slice=2");
 	lowering_release(&x);
 }

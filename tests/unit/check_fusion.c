@@ -52,17 +52,23 @@ START_TEST(test_chain_is_one_kernel)
 }
 END_TEST
 
-/* Work is done again in each kernel that needs it; on CPU expensive work is written by the first.
- */
+/* Work is done again in each kernel that needs it; on CPU expensive work is written by the first,
+ * and on GPU a tanh. */
 START_TEST(test_copies_and_second_outputs)
 {
-	for (int n = 0; n < 4; n++) {
-		bool expensive = n & 1, cpu = n & 2;
+	static const struct {
+		op_kind kind;
+		const char *device;
+		bool written;
+	} cases[] = {{OP_NEGATE, "h100", false}, {OP_EXPONENTIAL, "h100", false},
+		{OP_TANH, "h100", true}, {OP_NEGATE, "cpu-host", false}, {OP_EXPONENTIAL, "cpu-host", true},
+		{OP_TANH, "cpu-host", true}};
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
 		fix f;
-		fix_init(&f, cpu ? "cpu-host" : "h100", "x=4");
+		fix_init(&f, cases[n].device, "x=4");
 		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
 		lval_id a = fix_arg(&f, t);
-		lval_id e = fix_op(&f, expensive ? OP_EXPONENTIAL : OP_NEGATE, t, 1, a);
+		lval_id e = fix_op(&f, cases[n].kind, t, 1, a);
 		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e);
 		lval_id wide = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum),
 				out = fix_op(&f, OP_DIVIDE, t, 2, e, wide);
@@ -70,7 +76,7 @@ START_TEST(test_copies_and_second_outputs)
 		run r = start(&f);
 		ck_assert_int_eq(traffic(&r, &f, e), -1);
 		ck_assert_int_eq(traffic(&r, &f, wide), -1);
-		ck_assert_int_eq(traffic(&r, &f, sum), (expensive && cpu ? 2 : 1) * B + 4096);
+		ck_assert_int_eq(traffic(&r, &f, sum), (cases[n].written ? 2 : 1) * B + 4096);
 		ck_assert_int_eq(traffic(&r, &f, out), 2 * B + 4096);
 		/* an elementwise copy is counted where it is computed: twice */
 		double adds = r.c.flops_per_device;

@@ -265,6 +265,30 @@ START_TEST(test_renumbering)
 }
 END_TEST
 
+/* XLA for GPU pads what products of 16 bits read and make to multiples of eight, but not of vectors
+ * and of 32 bits. */
+START_TEST(test_padded_products)
+{
+	static const struct {
+		const char *device;
+		elem e;
+		int64_t rows, temporary;
+	} cases[] = {{"h100", ELEM_BF16, 49, 2 * 56 * 1024}, {"h100", ELEM_F32, 49, 4 * 49 * 1024},
+		{"h100", ELEM_BF16, 56, 2 * 56 * 1024}, {"h100", ELEM_BF16, 1, 2 * 1024},
+		{"cpu-host", ELEM_F32, 49, 4 * 49 * 1024}};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		fix f;
+		fix_init(&f, cases[i].device, "x=4");
+		type_id left = fix_type(&f, cases[i].e, 2, cases[i].rows, 1024),
+				right = fix_type(&f, cases[i].e, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, left), b = fix_arg(&f, right), p = fix_dot(&f, a, b);
+		fix_return(&f, 1, fix_dot(&f, p, b));
+		ck_assert_int_eq(fix_simulate(&f).temporary_bytes, cases[i].temporary);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* A longer live range never lowers the peak. */
 START_TEST(test_longer_ranges)
 {

@@ -19,7 +19,8 @@ static plain plain_new(const fixture *f, const evaluator *ev)
 {
 	plain x = {lower_cache_new(f->pb.p, ev->t), lowered_new(f->pb.p, ev->t),
 		simulator_new(f->pb.p, ev->t, &f->dev, &ev->links, &f->pb.dn)};
-	lower_cache_torus(x.cache, device_torus_dims(&f->dev), mesh_links_slice_devices(&ev->links));
+	lower_cache_device(
+		x.cache, f->dev.target, device_torus_dims(&f->dev), mesh_links_slice_devices(&ev->links));
 	if (ev->fold)
 		simulator_unfolded(x.sim, ev->fold);
 	return x;

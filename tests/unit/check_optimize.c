@@ -772,7 +772,7 @@ START_TEST(scatters_over_all_devices)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		lowering x;
 		lowering_read(&x, cases[i].mesh, text);
-		lower_cache_torus(x.cache, cases[i].dims, cases[i].slice_devices);
+		lower_cache_device(x.cache, TARGET_TPU, cases[i].dims, cases[i].slice_devices);
 		check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "reduce_scatter=1");
 		check_counts(&x, LEVEL_EXACT, TARGET_TPU, cases[i].exact);
 		lower_cache_reshard_after_forward(x.cache, true);
@@ -783,9 +783,35 @@ START_TEST(scatters_over_all_devices)
 }
 END_TEST
 
+/* XLA for GPU and CPU transforms all of a value on every device, whatever dims are cut; libtpu
+ * makes products of it first. */
+START_TEST(transforms_of_whole_values)
+{
+	static const char text[] =
+		"func.func @main(%a: tensor<16x16xcomplex<f32>> " ROWS
+		") -> (tensor<16x16xcomplex<f32>> " ROWS ") {\n"
+		"  %f = stablehlo.fft %a, type = FFT, length = [16] : (tensor<16x16xcomplex<f32>>) -> "
+		"tensor<16x16xcomplex<f32>>\n  return %f : tensor<16x16xcomplex<f32>>\n}\n";
+	static const struct {
+		lower_target target;
+		const char *counts;
+	} cases[] = {{TARGET_TPU, ""}, {TARGET_GPU, "all_gather=1 all_slice=1"},
+		{TARGET_CPU, "all_gather=1 all_slice=1"}};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		lowering x;
+		lowering_read(&x, MESH, text);
+		lower_cache_device(x.cache, cases[i].target, 2, 0);
+		check_counts(&x, LEVEL_COMPILED, cases[i].target, cases[i].counts);
+		check_counts(&x, LEVEL_EXACT, cases[i].target, "");
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
+	tcase_add_test(t, transforms_of_whole_values);
 	tcase_add_loop_test(t, rewrites, 0, (int)COUNT_OF(rewrite_cases));
 	tcase_add_test(t, gathers_are_shared_but_not_those_of_arguments);
 	tcase_add_test(t, a_reshard_that_is_undone_is_gone);
