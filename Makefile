@@ -322,6 +322,7 @@ fidelity: all venv
 judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
+	python3 tests/judged/gpu.py --report
 
 judged-simulate: all $(if $(KEPT),venv)
 	SHARDWRIGHT=$(BUILD)/shardwright $(if $(KEPT),$(VENV)/bin/python,python3) tests/judged/simulated.py $(if $(KEPT),--kept $(KEPT))

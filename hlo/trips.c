@@ -51,8 +51,8 @@ int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i)
 
 /* "reification_cost":[{"end_to_end_cycles":61.5,"exec_time_us":12.25,..,"name":""},..]: one entry
  * per model of the compiler, the first counts. Of kernels in Triton that is one for kernels of
- * other kinds, 400 times off; the entry that was made for them has a name, which is behind its
- * figures. */
+ * other kinds, hundreds of times off; the entry that was made for them has a name, which is behind
+ * its figures. */
 static str estimate_of(const hlo_module *m, hlo_id i)
 {
 	str config = hlo_word(m, i, HLO_ATTR_CONFIG), first = noted_in(config, "exec_time_us"),

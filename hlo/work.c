@@ -138,7 +138,8 @@ static void cost_solve(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	const hlo_shape *a =
 		s->m->instrs.p[i].n_operands ? operand_shape(s->m, i, 0) : hlo_shape_of(s->m, i);
 	int64_t n = a->rank ? hlo_dims(s->m, a)[a->rank - 1] : 1;
-	add_vector(w, sat_mul(result_elements(s->m, i), MAX(n, 1)));
+	const hlo_shape *out = hlo_shape_of(s->m, i);
+	add_vector(w, sat_mul(out->n_leaves ? hlo_leaf(s->m, out, 0)->elements : 0, MAX(n, 1)));
 }
 
 static void cost_fft(const hlo_simulation *s, hlo_id i, hlo_work *w)
@@ -251,11 +252,13 @@ static uint32_t config_ints(str config, const char *key, int64_t *out, uint32_t 
 	return 0;
 }
 
+#define SOLVE_CALL "__cublas$triangularSolve"
 /* Library calls that are matmuls name their dims in the backend_config. */
 static bool is_matmul_call(const hlo_module *m, hlo_id i)
 {
 	str target = hlo_word(m, i, HLO_ATTR_TARGET);
 	return m->instrs.p[i].op == HLO_CUSTOM_CALL && m->instrs.p[i].n_operands >= 2 &&
+		!str_is(target, SOLVE_CALL) &&
 		(glob_match("__cublas$*", target) || glob_match("*matmul*", target) ||
 			glob_match("*gemm*", target));
 }
@@ -269,7 +272,9 @@ static bool is_convolution_call(const hlo_module *m, hlo_id i)
 /* The second leaf of a library call's result, which nothing reads. */
 static bool has_scratch(const hlo_module *m, hlo_id i)
 {
-	return hlo_shape_of(m, i)->n_leaves == 2 && (is_matmul_call(m, i) || is_convolution_call(m, i));
+	return hlo_shape_of(m, i)->n_leaves == 2 &&
+		(is_matmul_call(m, i) || is_convolution_call(m, i) ||
+			str_is(hlo_word(m, i, HLO_ATTR_TARGET), SOLVE_CALL));
 }
 
 static bool is_free_call(str target)
@@ -360,6 +365,10 @@ static void cost_custom(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	}
 	if (is_convolution_call(m, i)) {
 		cost_convolution(s, i, w);
+		return;
+	}
+	if (str_is(target, SOLVE_CALL)) {
+		cost_solve(s, i, w);
 		return;
 	}
 	add_vector(w, result_elements(m, i));

@@ -259,6 +259,23 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 	return false;
 }
 
+/* XLA for GPU and CPU transforms whole values, and takes the largest of whole ones: on GPU only
+ * where some devices have the same part of it (jax 0.10.2). libtpu makes products and sorts of both
+ * first.
+ */
+static bool works_whole(const lower_cache *c, const node *n, sharding_id in)
+{
+	if (c->target == TARGET_TPU || (n->op_kind != OP_FFT && n->op_kind != OP_CHLO_TOP_K))
+		return false;
+	if (n->op_kind == OP_FFT || c->target == TARGET_CPU)
+		return true;
+	int64_t parts = 1;
+	const sharding *s = sharding_get(c->t, in);
+	for (uint32_t d = 0; d < s->rank; d++)
+		parts *= sharding_dim_parts(s, d);
+	return parts < c->t->meshes.p[c->mesh].n_devices;
+}
+
 /* Of a convolution, what explicit_op.windowed, wide and depthwise say. */
 static void find_windows(const lower_cache *c, const node *n, explicit_op *op)
 {
@@ -369,8 +386,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			.in = in,
 			.mesh = c->mesh,
 			.partitioner = c->planner == PLANNER_XLA,
-			/* XLA for GPU and CPU (jax 0.10.2); libtpu makes products of it first */
-			.whole = n->op_kind == OP_FFT && c->target != TARGET_TPU};
+			.whole = works_whole(c, n, slots[0])};
 		if (n->op_kind == OP_CONVOLUTION)
 			find_windows(c, n, &op);
 		if (is_dot(n->op_kind)) {

@@ -29,7 +29,7 @@ typedef struct explicit_op {
 	                         along; all of them where features are in groups */
 	bool wide;            /* convolutions: some window has more than one place */
 	bool depthwise;       /* convolutions: every group of features has one of the input */
-	bool whole;           /* runs on whole operands */
+	bool whole;           /* XLA's partitioner runs it on whole operands */
 	bool *changed; /* optional, out, by tensor: its axes are dealt out to factors anew, if only
 	                  those of size 1, so that the sharding may come out as it was */
 } explicit_op;

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Have XLA for GPU compile our answers and hand-written plans, and keep in gpu.json what its ahead-of-time compiler says of them.
 
-    gpu.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--again] [--known] [--jobs 2] [--seconds 600] [--keep DIR] [--tools DIR]
-    gpu.py --report        the tables of docs/judged.md; needs no compiler
+    gpu.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--again] [--jobs 2] [--seconds 900] [--keep DIR] [--tools DIR]
+    gpu.py --known                our costs of all rows that are there, anew
+    gpu.py --simulate --keep DIR  the kept texts, read anew
+    gpu.py --report               tables of what is there
 
-Needs jax[cuda12] in the environment that runs it (several GB), no GPU, and xla_oracle.py in --tools. A row that is there is left alone, so that it can be stopped and
-started again; rows of another answer are minted anew. --known compiles nothing: our costs of all rows that are there, anew.
+Needs jax[cuda12] in the environment that compiles (several GB), no GPU, and xla_oracle.py in --tools. A row that is there is left alone, so that it can be stopped and
+started again; rows of another answer are minted anew.
 
-A row: family, digest of the module, our cost, what the compiler says of memory, collectives as the fidelity table has them, compile seconds, and `xla`: us that
-`shardwright simulate` says of the scheduled text. Kernels in it take what XLA's own models estimate (--xla_gpu_collect_cost_model_stats), and so do collectives; what has no
-estimate (copies, reduce-scatters, all-to-alls) takes what our profile says: `unestimated` is the part of kernels. An estimate is an opinion: nothing was run. Products
-are cuBLAS calls here: Triton's are chosen by running them.
+A row: family, digest of the module, our cost, what the compiler says of memory, bytes and instructions of collectives, compile seconds, and what `shardwright simulate`
+says of the scheduled text, in us. `rates`: XLA's kernels, collectives and schedule at the rates of our profile. `xla`: what XLA's own models estimate of kernels and
+collectives (--xla_gpu_collect_cost_model_stats) in their place, where they do; they do not of copies, reduce-scatters, all-to-alls and products of 8 bits (`unestimated`: of
+kernels). Neither is a measurement: nothing was run. Products are cuBLAS calls here: Triton's are chosen by running them. Documents of answers are in gpu_answers.json.zst.
 """
 import concurrent.futures
 import fnmatch
@@ -188,6 +190,70 @@ def known(case, figures, answers):
                 figures[key]["ours"] = ours_of(cases.cost_of(case, path, way))
 
 
+def error(ours, theirs):
+    return ours / theirs - 1 if theirs else float(ours > 0)
+
+
+# Of a row of a plan: (what we say, what XLA's program has), None where that is too small to say anything.
+COMPARED = {
+    "computing time, XLA's kernels at our rates": lambda r: (r["ours"]["compute_ns"] / 1e3, r["rates"]["compute"]),
+    "communication, XLA's collectives at our rates": lambda r: (r["ours"]["communication_ns"] / 1e3, r["rates"]["links"]) if r["rates"]["links"] > 100 else None,
+    "step, XLA's schedule at our rates": lambda r: (r["ours"]["runtime_ns"] / 1e3, r["rates"]["step"]),
+    "computing time by XLA's estimates": lambda r: (r["ours"]["compute_ns"] / 1e3, r["xla"]["compute"]),
+    "step by XLA's estimates": lambda r: (r["ours"]["runtime_ns"] / 1e3, r["xla"]["step"]),
+    "temporaries above 64 MiB": lambda r: (r["ours"]["temporary_bytes"], r["memory"]["temp_bytes"]) if r["memory"]["temp_bytes"] > 64 << 20 else None,
+}
+
+
+def print_errors(rows, title):
+    print("| %s | rows | median error | within 15%% | within 25%% | mean |\n|---|--:|--:|--:|--:|--:|" % title)
+    for what, pair in COMPARED.items():
+        errors = [error(*p) for p in map(pair, rows) if p]
+        if not errors:
+            continue
+        sizes = [abs(e) for e in errors]
+        within = [100 * sum(e <= most for e in sizes) / len(sizes) for most in (.15, .25)]
+        print("| %s | %d | %.1f%% | %.0f%% | %.0f%% | %+.1f%% |" % (what, len(sizes), 100 * statistics.median(sizes), *within, 100 * statistics.fmean(errors)))
+    equal = sum(abs(error(sum(r["ours"]["bytes"].values()), sum(r["bytes"].values()))) <= .01 for r in rows)
+    print("\nbytes of all collectives within 1%%: %d of %d\n" % (equal, len(rows)))
+
+
+def print_answers(by_case, clock):
+    """Ratios of our answers to the best hand-written plan of the case, and what our first choice among those costs."""
+    regrets = []
+    for way in ("exact", "annotate"):
+        ratios = []
+        for case, rows in by_case.items():
+            written = [r[clock]["step"] for plan, _, r in rows if plan != "search"]
+            ours = [r[clock]["step"] for plan, w, r in rows if plan == "search" and w == way]
+            if written and ours:
+                ratios.append((ours[0] / min(written), case))
+        if ratios:
+            behind = ", ".join("%s %.2f" % (case.split(" ")[0], ratio) for ratio, case in sorted(ratios, reverse=True) if ratio > 1.03)
+            print("%s, %s: geometric mean %.2f of %d, at most 1.03: %d; behind: %s" % (
+                clock, way, statistics.geometric_mean(r for r, _ in ratios), len(ratios), sum(r <= 1.03 for r, _ in ratios), behind or "none"))
+    for case, rows in by_case.items():
+        written = [(r["ours"]["runtime_ns"], r[clock]["step"]) for plan, _, r in rows if plan != "search"]
+        if len(written) > 2:
+            regrets.append((min(written)[1] / min(step for _, step in written), case))
+    far = ", ".join("%s %.2f" % (case.split(" ")[0], ratio) for ratio, case in sorted(regrets, reverse=True) if ratio > 1.1)
+    print("%s: first choice among hand-written plans within 3%%: %d of %d; more than 10%%: %s\n" % (clock, sum(r <= 1.03 for r, _ in regrets), len(regrets), far or "none"))
+
+
+def report(figures):
+    by_case = {}
+    for key, row in figures.items():
+        if "rates" in row:
+            case, plan, way = key.split(" | ")
+            by_case.setdefault(case, []).append((plan, way, row))
+    rows = [(plan, row) for rows in by_case.values() for plan, _, row in rows]
+    print("%d programs, %d plans on %d cases; without figures: %d\n" % (len({c.split(" ")[0] for c in by_case}), len(rows), len(by_case), len(figures) - len(rows)))
+    print_errors([r for plan, r in rows if plan != "search"], "hand-written plans")
+    print_errors([r for plan, r in rows if plan == "search"], "answers")
+    for clock in ("rates", "xla"):
+        print_answers(by_case, clock)
+
+
 def main():
     if sys.argv[1:2] == ["--compile"]:
         return compile_here(*sys.argv[2:])
@@ -197,11 +263,14 @@ def main():
     parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied; empty: hand-written plans alone")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--known", action="store_true", help="compile nothing: our costs of all rows that are there, anew")
+    parser.add_argument("--report", action="store_true", help="compile nothing: tables")
     parser.add_argument("--simulate", action="store_true", help="compile nothing: read the texts in the --keep folder anew")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.written, options.same, options.alternatives = "annotate", False, 0
     figures, answers, lock = load(), load_answers(), threading.Lock()
+    if options.report:
+        return report(figures)
     if options.simulate:
         return simulate_kept(figures, options)
 

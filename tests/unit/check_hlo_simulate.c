@@ -120,9 +120,9 @@ START_TEST(flops_of_contractions)
 }
 END_TEST
 
-/* Library calls of a convolution and of its two gradients have one window and one set of labels;
- * operands and result change places. */
-START_TEST(library_calls_of_convolutions)
+/* Library calls: those of a convolution and of its two gradients have one window and one set of
+ * labels; operands and result change places. */
+START_TEST(library_calls)
 {
 #define CONVOLUTION(result, a, b, target) \
 	"  %a = f32" a " parameter(0)\n  %b = f32" b " parameter(1)\n  ROOT %c = (f32" result \
@@ -146,6 +146,15 @@ START_TEST(library_calls_of_convolutions)
 		ck_assert_int_eq(r.c.runtime_ns, 100 + arrays);
 		done(&r);
 	}
+	/* a solve of triangular systems names no dims, and is no product */
+	result r = run_on("h100",
+		entry("",
+			"  %a = f32[2,8,8] parameter(0)\n  %b = f32[2,8,4] parameter(1)\n  ROOT %c = "
+			"(f32[2,8,4], s8[40000]) custom-call(%a, %b), "
+			"custom_call_target=\"__cublas$triangularSolve\", backend_config={\"lower\":true}\n"));
+	ck_assert(r.c.flops_per_device == 2. * 8 * 4 * 8);
+	ck_assert_int_eq(event_of(&r, "c")->hbm_bytes, 4 * (2 * 8 * 8 + 2 * (2 * 8 * 4)));
+	done(&r);
 }
 END_TEST
 
@@ -879,7 +888,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
 	tcase_add_test(t, flops_of_contractions);
-	tcase_add_test(t, library_calls_of_convolutions);
+	tcase_add_test(t, library_calls);
 	tcase_add_test(t, traffic_of_fusions);
 	tcase_add_test(t, asynchronous_collectives_overlap);
 	tcase_add_test(t, estimates_of_the_compiler_are_taken);

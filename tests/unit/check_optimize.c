@@ -783,23 +783,36 @@ START_TEST(scatters_over_all_devices)
 }
 END_TEST
 
-/* XLA for GPU and CPU transforms all of a value on every device, whatever dims are cut; libtpu
- * makes products of it first. */
-START_TEST(transforms_of_whole_values)
+/* XLA for GPU and CPU transforms all of a value on every device, whatever dims are cut, and takes
+ * the largest of all of it: on GPU where some devices have the same part. libtpu makes products and
+ * sorts of both first. */
+START_TEST(works_on_whole_values)
 {
-	static const char text[] =
+#define BATCHED(axes) " {sdy.sharding = #sdy.sharding<@mesh, [{" axes "}, {}]>}"
+#define LARGEST(axes) \
+	"func.func @main(%a: tensor<64x16xf32>" BATCHED(axes) ") -> (tensor<64x2xf32>" BATCHED( \
+		axes) ", tensor<64x2xi32>" BATCHED(axes) ") {\n  %v, %i = chlo.top_k(%a, k = 2) : " \
+												 "tensor<64x16xf32> -> (tensor<64x2xf32>, " \
+	                                             "tensor<64x2xi32>)\n" \
+												 "  return %v, %i : tensor<64x2xf32>, " \
+	                                             "tensor<64x2xi32>\n}\n"
+	static const char transform[] =
 		"func.func @main(%a: tensor<16x16xcomplex<f32>> " ROWS
 		") -> (tensor<16x16xcomplex<f32>> " ROWS ") {\n"
 		"  %f = stablehlo.fft %a, type = FFT, length = [16] : (tensor<16x16xcomplex<f32>>) -> "
 		"tensor<16x16xcomplex<f32>>\n  return %f : tensor<16x16xcomplex<f32>>\n}\n";
+	static const char some[] = LARGEST("\"d\""), all[] = LARGEST("\"d\", \"m\"");
 	static const struct {
+		const char *text;
 		lower_target target;
 		const char *counts;
-	} cases[] = {{TARGET_TPU, ""}, {TARGET_GPU, "all_gather=1 all_slice=1"},
-		{TARGET_CPU, "all_gather=1 all_slice=1"}};
+	} cases[] = {{transform, TARGET_TPU, ""}, {transform, TARGET_GPU, "all_gather=1 all_slice=1"},
+		{transform, TARGET_CPU, "all_gather=1 all_slice=1"}, {some, TARGET_TPU, ""},
+		{some, TARGET_GPU, "all_gather=1 all_slice=2"}, {all, TARGET_GPU, ""},
+		{all, TARGET_CPU, "all_gather=1 all_slice=2"}};
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		lowering x;
-		lowering_read(&x, MESH, text);
+		lowering_read(&x, MESH, cases[i].text);
 		lower_cache_device(x.cache, cases[i].target, 2, 0);
 		check_counts(&x, LEVEL_COMPILED, cases[i].target, cases[i].counts);
 		check_counts(&x, LEVEL_EXACT, cases[i].target, "");
@@ -811,7 +824,7 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
-	tcase_add_test(t, transforms_of_whole_values);
+	tcase_add_test(t, works_on_whole_values);
 	tcase_add_loop_test(t, rewrites, 0, (int)COUNT_OF(rewrite_cases));
 	tcase_add_test(t, gathers_are_shared_but_not_those_of_arguments);
 	tcase_add_test(t, a_reshard_that_is_undone_is_gone);
