@@ -24,12 +24,13 @@ static int by_value(const void *a, const void *b)
 static uint64_t shape_key(const lowered *l, lval_id v, int64_t *elements)
 {
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	const sharding *sh = sharding_get(l->shardings, l->vals.p[v].sharding);
+	sharding_id at = l->vals.p[v].sharding;
+	const sharding *sh = at == SHARDING_NONE ? NULL : sharding_get(l->shardings, at);
 	int64_t dims[MAX_RANK];
 	uint32_t n = 0;
 	*elements = 1;
 	for (uint32_t d = 0; ty->kind == TYPE_TENSOR && d < ty->rank; d++) {
-		int64_t local = ceil_div(ty->dims[d], sharding_dim_parts(sh, d));
+		int64_t local = sh ? ceil_div(ty->dims[d], sharding_dim_parts(sh, d)) : ty->dims[d];
 		*elements = sat_mul(*elements, local);
 		if (local != 1)
 			dims[n++] = local;

@@ -394,6 +394,7 @@ int main(void)
 {
 	const TTest *tests[] = {test_gathered_updates, test_chain, test_saved_activations,
 		test_memory_on_the_chip, test_reuse, test_no_reuse_on_tpu, test_donation, test_loops,
-		test_stacked_updates, test_peak_list, test_renumbering, test_longer_ranges, test_zero_grid};
+		test_stacked_updates, test_peak_list, test_renumbering, test_padded_products,
+		test_longer_ranges, test_zero_grid};
 	return run_tests(tests, COUNT_OF(tests), "liveness");
 }

@@ -793,9 +793,9 @@ START_TEST(works_on_whole_values)
 	"func.func @main(%a: tensor<64x16xf32>" BATCHED(axes) ") -> (tensor<64x2xf32>" BATCHED( \
 		axes) ", tensor<64x2xi32>" BATCHED(axes) ") {\n  %v, %i = chlo.top_k(%a, k = 2) : " \
 												 "tensor<64x16xf32> -> (tensor<64x2xf32>, " \
-	                                             "tensor<64x2xi32>)\n" \
+												 "tensor<64x2xi32>)\n" \
 												 "  return %v, %i : tensor<64x2xf32>, " \
-	                                             "tensor<64x2xi32>\n}\n"
+												 "tensor<64x2xi32>\n}\n"
 	static const char transform[] =
 		"func.func @main(%a: tensor<16x16xcomplex<f32>> " ROWS
 		") -> (tensor<16x16xcomplex<f32>> " ROWS ") {\n"

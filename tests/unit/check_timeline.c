@@ -186,15 +186,19 @@ START_TEST(test_members_of_one_instruction)
 		for (int how = 0; how < 4; how++) {
 			fix f;
 			fix_init(&f, devices[i], "x=4");
-			lval_id last = 0;
-			for (int k = how == 1 || how == 2 ? 2 : 1; k-- > 0;) {
-				int64_t rows = how == 0 ? 4096 : how == 3 || !k ? 1024 : 3072;
-				type_id t = fix_type(&f, ELEM_F32, 2, rows, 4096);
-				last = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t);
-			}
-			if (how == 2) {
-				f.l.ops.p[f.l.vals.p[last].def].combined = 0;
-				f.l.ops.p[f.l.vals.p[last].def].ahead = 48 << 20;
+			int64_t first_rows = how == 0 ? 4096 : how == 3 ? 1024 : 3072;
+			type_id t = fix_type(&f, ELEM_F32, 2, first_rows, 4096),
+					small = fix_type(&f, ELEM_F32, 2, 1024, 4096);
+			lval_id first = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t);
+			if (how == 1 || how == 2) {
+				lval_id last = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, small), small);
+				if (how == 2) {
+					f.l.ops.p[f.l.vals.p[last].def].combined = 0;
+					f.l.ops.p[f.l.vals.p[last].def].ahead = 48 << 20;
+				}
+				fix_return(&f, 2, first, last);
+			} else {
+				fix_return(&f, 1, first);
 			}
 			took[how] = fix_simulate(&f).communication_ns;
 			fix_release(&f);
@@ -546,10 +550,10 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence,
-		test_prepared_early, test_early_goes_first, test_kinds_that_overlap, test_one_stream_on_gpu,
-		test_overlap_tax, test_loops_multiply, test_values_that_trade_places,
-		test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest,
-		test_arguments_fetched_ahead, test_results_copied_out, test_fsdp_threshold,
-		test_deterministic};
+		test_prepared_early, test_early_goes_first, test_kinds_that_overlap,
+		test_members_of_one_instruction, test_one_stream_on_gpu, test_overlap_tax,
+		test_loops_multiply, test_values_that_trade_places, test_loop_equals_unrolled,
+		test_behind_a_loop, test_case_takes_the_longest, test_arguments_fetched_ahead,
+		test_results_copied_out, test_fsdp_threshold, test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
 }
