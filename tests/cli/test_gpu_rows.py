@@ -47,7 +47,7 @@ def test_both_clocks_of_a_text(tmp_path):
 def test_costs_of_compiled_plans(program, plan, temporaries):
     """Bytes of collectives, instructions, XLA's schedule at our rates, and temporaries."""
     key = "%s data=2,model=4 h100 | %s | annotate" % (program, plan)
-    figures = {key: gpu.load()[key]}
+    figures = {key: gpu.mint.load(gpu.FIGURES)[key]}
     case = next(c for c in gpu.CASES if gpu.cases.name_of(c) == key.split(" | ")[0])
     gpu.known(case, figures, {})
     row, ours = figures[key], figures[key]["ours"]

@@ -45,32 +45,8 @@ CASES += [cases.Case(family, program, "data=2,fsdp=2,model=2", *H200) for family
           ("transformer_4", "moe", "llama_4", "decode", "dit", "unet", "recommender", "gated", "blocks", "ssm", "lora", "encoder_decoder")]
 
 
-def load():
-    if not os.path.exists(FIGURES):
-        return {}
-    with open(FIGURES) as f:
-        return json.load(f)
-
-
-def save(figures):
-    with open(FIGURES + ".new", "w") as f:
-        f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
-    os.replace(FIGURES + ".new", FIGURES)
-
-
-def load_answers():
-    if not os.path.exists(ANSWERS):
-        return {}
-    return json.loads(subprocess.run(["zstd", "-qdc", ANSWERS], check=True, capture_output=True).stdout)
-
-
-def save_answers(answers):
-    text = "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(answers[k], sort_keys=True)) for k in sorted(answers)) + "\n}\n"
-    subprocess.run(["zstd", "-q", "-12", "-f", "-o", ANSWERS, "-"], check=True, input=text.encode())
-
-
 def compile_here(tools, device, topology, module, hlo):
-    """xla_oracle.py with that GPU's memory, and the compiler's estimates in the text. In a process of its own."""
+    """xla_oracle.py with that GPU's bandwidth, and the compiler's estimates in the text. In a process of its own."""
     sys.path.insert(0, tools)
     import xla_oracle
     xla_oracle.H100_TARGET = xla_oracle.H100_TARGET.replace(BANDWIDTH["h100"], BANDWIDTH[device]).replace("H100 80GB HBM3", device.upper())
@@ -121,7 +97,7 @@ def simulate_kept(figures, options):
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(again, figures))
-    save(figures)
+    mint.save(figures, FIGURES)
 
 
 def judge(module, key, case, options):
@@ -166,7 +142,7 @@ def mint_case(case, figures, answers, lock, options):
                 row = {"family": case.family, "module": digest, "ours": ours_of(cost), **judge(module, key, case, options)}
                 with lock:
                     figures[key] = row
-                    save(figures)
+                    mint.save(figures, FIGURES)
                     print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
                                                                 "out of memory" if "out_of_memory" in row else "failed", row["compile_s"]), flush=True)
             if plan == "search":
@@ -268,7 +244,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.written, options.same, options.alternatives = "annotate", False, 0
-    figures, answers, lock = load(), load_answers(), threading.Lock()
+    figures, answers, lock = mint.load(FIGURES), mint.load_answers(ANSWERS), threading.Lock()
     if options.report:
         return report(figures)
     if options.simulate:
@@ -280,13 +256,13 @@ def main():
                 return known(case, figures, answers)
             mint_case(case, figures, answers, lock, options)
             with lock:
-                save_answers(answers)
+                mint.save_answers(answers, ANSWERS)
         except RuntimeError as error:
             print("%s: %s" % (cases.name_of(case), error), file=sys.stderr, flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(work, [c for c in CASES if fnmatch.fnmatch(cases.name_of(c), options.cases)]))
-    save(figures)
+    mint.save(figures, FIGURES)
 
 
 if __name__ == "__main__":

@@ -36,23 +36,32 @@ ANSWERS = os.path.join(HERE, "answers.json.zst")  # documents of our answers tha
 NO_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 
 
-def load():
-    if not os.path.exists(FIGURES):
+def load(path=FIGURES):
+    if not os.path.exists(path):
         return {}
-    with open(FIGURES) as f:
+    with open(path) as f:
         return json.load(f)
 
 
-def save(figures):
-    with open(FIGURES + ".new", "w") as f:
-        f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
-    os.replace(FIGURES + ".new", FIGURES)
+def in_lines(rows):
+    return "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(rows[k], sort_keys=True)) for k in sorted(rows)) + "\n}\n"
 
 
-def load_answers():
-    if not os.path.exists(ANSWERS):
+def save(figures, path=FIGURES):
+    with open(path + ".new", "w") as f:
+        f.write(in_lines(figures))
+    os.replace(path + ".new", path)
+
+
+def load_answers(path=ANSWERS):
+    if not os.path.exists(path):
         return {}
-    return json.loads(subprocess.run(["zstd", "-qdc", ANSWERS], check=True, capture_output=True).stdout)
+    return json.loads(subprocess.run(["zstd", "-qdc", path], check=True, capture_output=True).stdout)
+
+
+def save_answers(answers, path=ANSWERS):
+    subprocess.run(["zstd", "-q", "-19", "-f", "-o", path + ".new", "-"], check=True, input=in_lines(answers).encode())
+    os.replace(path + ".new", path)
 
 
 def without_search(path):
@@ -65,9 +74,7 @@ def without_search(path):
 def keep_answer(answers, key, path):
     """Keeps the document of an answer for costs of later models."""
     answers[key] = without_search(path)
-    text = "{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(answers[k], sort_keys=True)) for k in sorted(answers)) + "\n}\n"
-    subprocess.run(["zstd", "-q", "-19", "-f", "-o", ANSWERS + ".new", "-"], check=True, input=text.encode())
-    os.replace(ANSWERS + ".new", ANSWERS)
+    save_answers(answers)
 
 
 def ours_of(cost):
