@@ -38,7 +38,6 @@ void index_init(index_map *ix) { *ix = (index_map){0}; }
 void index_release(index_map *ix)
 {
 	free(ix->hash);
-	free(ix->id);
 	index_init(ix);
 }
 
@@ -54,9 +53,9 @@ void index_copy(index_map *to, const index_map *from)
 	*to = *from;
 	if (!from->cap)
 		return;
-	to->hash =
-		memcpy(xmalloc(from->cap * sizeof *to->hash), from->hash, from->cap * sizeof *to->hash);
-	to->id = memcpy(xmalloc(from->cap * sizeof *to->id), from->id, from->cap * sizeof *to->id);
+	size_t bytes = from->cap * (sizeof *to->hash + sizeof *to->id);
+	to->hash = memcpy(xmalloc(bytes), from->hash, bytes);
+	to->id = (uint32_t *)(to->hash + to->cap);
 }
 
 static void place(index_map *ix, uint64_t h, uint32_t id)
@@ -71,15 +70,19 @@ static void place(index_map *ix, uint64_t h, uint32_t id)
 void index_add(index_map *ix, uint64_t h, uint32_t id)
 {
 	if ((ix->n + 1) * 2 > ix->cap) {
-		index_map old = *ix;
-		ix->cap = old.cap ? old.cap * 2 : 64;
-		ix->hash = xcalloc(ix->cap, sizeof *ix->hash);
-		ix->id = xmalloc(ix->cap * sizeof *ix->id);
+		/* one block for both, before anything is changed: where memory is out, threads that share
+		 * the index go on with it as it was */
+		uint32_t cap = ix->cap ? ix->cap * 2 : 64;
+		index_map old = *ix,
+				  larger = {.hash = xcalloc(cap, sizeof *ix->hash + sizeof *ix->id),
+					  .cap = cap,
+					  .n = old.n};
+		larger.id = (uint32_t *)(larger.hash + cap);
 		for (uint32_t i = 0; i < old.cap; i++)
 			if (old.hash[i])
-				place(ix, old.hash[i], old.id[i]);
+				place(&larger, old.hash[i], old.id[i]);
+		*ix = larger;
 		free(old.hash);
-		free(old.id);
 	}
 	place(ix, index_slot_hash(h), id);
 	ix->n++;

@@ -55,6 +55,7 @@ void cost_memo_add(cost_memo *m, uint64_t state, const cost *c)
 		index_clear(&m->known);
 		m->costs.n = 0;
 	}
+	vec_reserve(&m->costs, m->costs.n + 1); /* before anything names it: memory may be out */
 	index_add(&m->known, state, m->costs.n);
 	vec_push(&m->costs, *c);
 	unwind_pop(&u);

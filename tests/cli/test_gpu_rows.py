@@ -4,9 +4,15 @@ import sys
 
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "judged"))
+# other folders have files of the same names, which other tests may have read by now
+JUDGED = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "judged"))
+OTHERS = {name: sys.modules.pop(name) for name in ("cases", "mint") if name in sys.modules}
+sys.path.insert(0, JUDGED)
 import gpu  # noqa: E402
-del sys.path[0]  # other folders have files of the same names, too
+sys.path[:] = [path for path in sys.path if path != JUDGED]
+for name in ("cases", "mint"):
+    del sys.modules[name]
+sys.modules.update(OTHERS)
 
 TEXT = """HloModule m, is_scheduled=true, num_partitions=8
 %%add (x: f32[], y: f32[]) -> f32[] {
