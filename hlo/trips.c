@@ -67,8 +67,8 @@ static str estimate_of(const hlo_module *m, hlo_id i)
 	return first;
 }
 
-/* The compiler's model has no rate for products of 8-bit numbers: it takes them for tens of times
- * slower than those of 16 bits. */
+/* A library call on 8-bit numbers. The compiler's model has no rate for their products: it takes
+ * them for tens of times slower than those of 16 bits. */
 static bool multiplies_bytes(const hlo_module *m, hlo_id i)
 {
 	const hlo_instr *in = &m->instrs.p[i];

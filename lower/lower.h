@@ -273,8 +273,9 @@ void lowered_dependences(const lowered *l, lop_id *after);
 lop_id lop_combines_from(const lowered *l, lop_id o, const lop_id *after);
 /* The last op that may be a member; ID_NONE: there is none. */
 lop_id lowered_last_combining(const lowered *l);
-/* Of those that compilers move, what is only read behind the last of them, as gradients are by an
- * optimizer, has instructions of its own: what is read earlier does not end them. */
+/* Of those that compilers for TPU and CPU move, what is only read behind the last of them, as
+ * gradients are by an optimizer, has instructions of its own: what is read earlier does not end
+ * them. */
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last);
 /* True: the collective is one more member of the open instruction. False: it opens a new one. */
 bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at,

@@ -221,7 +221,7 @@ def test_two_axes_of_three_as_one():
 
 
 def test_parameters_over_some_of_the_batch_axes():
-    """Parameters over two axes, their state over all three, as hybrid sharded data parallelism has it."""
+    """Most parameters over all three axes, some over two, as hybrid sharded data parallelism has it."""
     assert against_baselines("dit", "data=2,seq=2,model=4", "a100", "--apply", "annotate") < 0.9  # 0.89 of ZeRO-3 over all
 
 
