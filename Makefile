@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings compile_commands.json check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-cold bench-warm bench-priors bench-simpler bench-seeds bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate calibrate-gpu zoo notations torch format lint bench bench-search bench-methods bench-cold bench-warm bench-priors bench-simpler bench-seeds bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
 all: $(PROGRAMS)
 
 help:
@@ -59,6 +59,8 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make calibrate-gpu  a profile fitted to the GPU that is here, and whole programs timed beside it and the built-in one (docs/measured.md)
+##                     (GPU_PYTHON=.. with jax[cuda12], OUT=DIR, CALIBRATE="--largest 256MiB", STEPS_OF="--programs 'mlp*' --minutes 6")
 ## make judged-simulate `simulate` of compiled programs beside a walk of XLA's schedules (KEPT=DIR of further texts)
 ## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
 ## make check-in-turn   each call of SQLite, and an allocation of each stack, of a daemon fails in turn (STRIDE=1, IN_TURN="--seconds N": goes on where it ended)
@@ -323,6 +325,14 @@ judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
 	python3 tests/judged/gpu.py --report
+
+# GPU_PYTHON: an environment with jax[cuda12]; OUT: where profile, tables and figures go
+GPU_PYTHON ?= python3
+OUT ?= $(BUILD)/calibrated
+calibrate-gpu: all
+	mkdir -p $(OUT)
+	SHARDWRIGHT=$(BUILD)/shardwright PYTHONPATH=clients/python $(GPU_PYTHON) -m shardwright.calibration -o $(OUT)/calibrated.json --tables $(OUT) $(CALIBRATE)
+	SHARDWRIGHT=$(BUILD)/shardwright $(GPU_PYTHON) tests/measured/on_device.py --profile $(OUT)/calibrated.json --out $(OUT)/steps.json $(STEPS_OF)
 
 judged-simulate: all $(if $(KEPT),venv)
 	SHARDWRIGHT=$(BUILD)/shardwright $(if $(KEPT),$(VENV)/bin/python,python3) tests/judged/simulated.py $(if $(KEPT),--kept $(KEPT))

@@ -1,7 +1,8 @@
 /* Fits the links of a device profile to measured collectives.
  *
- *   calibrate_table.c  reads tables of measurements      calibrate_math.c  the two fits
- *   calibrate.c        launch, latency and efficiency of a link; the profile that comes out
+ *   calibrate_table.c    reads tables of measurements    calibrate_math.c  the two fits
+ *   calibrate_kernels.c  launch and efficiencies of matmuls and elementwise kernels
+ *   calibrate.c          launch, latency and efficiency of a link; the profile that comes out
  *
  * A collective takes launch + steps * latency + wire time, and wire time is that of a perfect link
  * divided by an efficiency that grows with the size. Per link and group size a straight line over
@@ -124,10 +125,10 @@ static void fit_fixed(link_class *l, const sample *s, uint32_t n)
 
 /* Sizes at which the efficiency is given: from the smallest to the largest, by equal factors, where
  * rows are. */
-static uint32_t choose_knots(const sample *s, double *knots)
+static uint32_t choose_knots(const measurement *rows, uint32_t n_rows, double *knots)
 {
 	uint32_t n = 0;
-	double low = (double)s->rows[0].bytes, high = (double)s->rows[s->n - 1].bytes, step = 1.5;
+	double low = (double)rows[0].bytes, high = (double)rows[n_rows - 1].bytes, step = 1.5;
 	for (;;) { /* the finest step from 1.5 on that leaves no more than MAX_CURVE points */
 		double x = low;
 		uint32_t count = 1;
@@ -141,9 +142,9 @@ static uint32_t choose_knots(const sample *s, double *knots)
 	}
 	for (double x = low; x < high * 0.999; x *= step) { /* only sizes that rows stand close to */
 		uint32_t i = 0;
-		while (i + 1 < s->n && (double)s->rows[i].bytes < x)
+		while (i + 1 < n_rows && (double)rows[i].bytes < x)
 			i++;
-		double at = (double)s->rows[i].bytes;
+		double at = (double)rows[i].bytes;
 		if (!n || at > knots[n - 1] * 1.2)
 			knots[n++] = at;
 	}
@@ -153,25 +154,25 @@ static uint32_t choose_knots(const sample *s, double *knots)
 }
 
 /* Effective bytes at the knots: those a perfect link would move in the wire time. */
-static void fit_group(const sample *s, const link_class *l, group_curve *out)
+uint32_t fit_efficiency(const measurement *rows, const double *wire, const double *time, uint32_t n,
+	double fixed, int64_t *size, int64_t *ppm)
 {
 	double knots[MAX_CURVE], values[MAX_CURVE] = {0};
-	double *x = xmalloc(s->n * sizeof *x), *y = xmalloc(s->n * sizeof *y),
-		   fixed = (double)l->launch_ns + s->steps * (double)l->latency_ns;
-	uint32_t n_knots = choose_knots(s, knots);
-	for (uint32_t i = 0; i < s->n; i++) {
-		x[i] = (double)s->rows[i].bytes;
-		y[i] = MAX(s->time[i] - fixed, 0.02 * s->time[i]) * x[i] / MAX(s->wire[i], 1);
+	double *x = xmalloc(n * sizeof *x), *y = xmalloc(n * sizeof *y);
+	uint32_t n_knots = choose_knots(rows, n, knots);
+	for (uint32_t i = 0; i < n; i++) {
+		x[i] = (double)rows[i].bytes;
+		y[i] = MAX(time[i] - fixed, 0.02 * time[i]) * x[i] / MAX(wire[i], 1);
 	}
-	fit_line_through_knots(x, y, s->n, knots, n_knots, values);
-	*out = (group_curve){.group = s->rows->group};
+	fit_line_through_knots(x, y, n, knots, n_knots, values);
 	for (uint32_t k = 0; k < n_knots; k++) {
 		double efficiency = values[k] > 0 ? knots[k] / values[k] : 1;
-		out->bytes[out->n] = (int64_t)knots[k];
-		out->ppm[out->n++] = (int64_t)MAX(MIN(efficiency, 1) * PPM, 1);
+		size[k] = (int64_t)knots[k];
+		ppm[k] = (int64_t)MAX(MIN(efficiency, 1) * PPM, 1);
 	}
 	free(x);
 	free(y);
+	return n_knots;
 }
 
 /* A size more must not take less time: the same rule as a profile's reader has. */
@@ -222,8 +223,12 @@ static void fit_link(device *dev, uint32_t link, sample *s, uint32_t n)
 	choose_groups(s, n, take);
 	l->n_groups = 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (take[i])
-			fit_group(&s[i], l, &l->groups[l->n_groups++]);
+		if (take[i]) {
+			group_curve *g = &l->groups[l->n_groups++];
+			*g = (group_curve){.group = s[i].rows->group};
+			g->n = fit_efficiency(s[i].rows, s[i].wire, s[i].time, s[i].n,
+				(double)l->launch_ns + s[i].steps * (double)l->latency_ns, g->bytes, g->ppm);
+		}
 	for (uint32_t k = 0; k < l->n_groups; k++)
 		straighten(&l->groups[k]);
 	/* groups of other sizes: the best of the largest measured one */
@@ -304,17 +309,32 @@ static void set_number(cJSON *o, const char *key, int64_t v, const char *source)
 		cJSON_AddItemToObject(o, key, n);
 }
 
+static cJSON *points_of(uint32_t n, const int64_t *x, const int64_t *ppm)
+{
+	cJSON *points = cJSON_CreateArray();
+	for (uint32_t p = 0; p < n; p++) {
+		double pair[2] = {(double)x[p], (double)ppm[p]};
+		cJSON_AddItemToArray(points, cJSON_CreateDoubleArray(pair, 2));
+	}
+	return points;
+}
+
+static void set_curve(cJSON *o, const char *key, const curve *c, const char *source)
+{
+	cJSON *n = cJSON_CreateObject();
+	cJSON_AddItemToObject(n, "value", points_of(c->n, c->x, c->ppm));
+	cJSON_AddStringToObject(n, "source", source);
+	cJSON_ReplaceItemInObjectCaseSensitive(o, key, n);
+}
+
 static void set_groups(cJSON *o, const link_class *l, const char *source)
 {
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t k = 0; k < l->n_groups; k++) {
-		cJSON *g = cJSON_CreateObject(), *points = cJSON_CreateArray();
-		cJSON_AddNumberToObject(g, "group", (double)l->groups[k].group);
-		for (uint32_t p = 0; p < l->groups[k].n; p++) {
-			double pair[2] = {(double)l->groups[k].bytes[p], (double)l->groups[k].ppm[p]};
-			cJSON_AddItemToArray(points, cJSON_CreateDoubleArray(pair, 2));
-		}
-		cJSON_AddItemToObject(g, "points", points);
+		const group_curve *c = &l->groups[k];
+		cJSON *g = cJSON_CreateObject();
+		cJSON_AddNumberToObject(g, "group", (double)c->group);
+		cJSON_AddItemToObject(g, "points", points_of(c->n, c->bytes, c->ppm));
 		cJSON_AddStringToObject(g, "source", source);
 		cJSON_AddItemToArray(list, g);
 	}
@@ -325,6 +345,8 @@ static void set_groups(cJSON *o, const link_class *l, const char *source)
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d)
 {
+	device base, check;
+	TRY(device_parse(base_json, strlen(base_json), &base, d));
 	cJSON *o = cJSON_Parse(base_json);
 	if (!o)
 		return diag_set(d, ST_ERR_PARSE, "device profile: expected valid JSON");
@@ -343,12 +365,24 @@ status calibration_profile(const char *base_json, const device *fitted, const ca
 		set_number(j, "half_bytes", l->half_bytes, source);
 		set_groups(j, l, source);
 	}
+	const calibration_row *kernels = result->kernels;
+	if (kernels[KERNEL_MATMUL].rows || kernels[KERNEL_ELEMENTWISE].rows)
+		set_number(o, "op_launch_ns", fitted->op_launch_ns, source);
+	for (uint32_t e = 0; kernels[KERNEL_MATMUL].rows && e < ELEM_COUNT; e++)
+		if (fitted->peak_flops[e] != base.peak_flops[e])
+			set_number(cJSON_GetObjectItemCaseSensitive(o, "peak_flops"), elem_text((elem)e),
+				fitted->peak_flops[e], source);
+	if (fitted->memory_bytes_s != base.memory_bytes_s)
+		set_number(o, "memory_bytes_s", fitted->memory_bytes_s, source);
+	if (kernels[KERNEL_MATMUL].rows)
+		set_curve(o, "matmul_efficiency", &fitted->matmul_efficiency, source);
+	if (kernels[KERNEL_ELEMENTWISE].rows)
+		set_curve(o, "memory_efficiency", &fitted->memory_efficiency, source);
 	char *text = cJSON_Print(o);
 	strbuf_clear(out);
 	strbuf_puts(out, text);
 	strbuf_putc(out, '\n');
 	cJSON_free(text);
 	cJSON_Delete(o);
-	device check;
 	return device_parse(out->p, out->n, &check, d);
 }

@@ -1,7 +1,7 @@
-/* Tables of measurements, comma-separated with a header line: a user's own, with the columns
- * collective, link, group, bytes, and time_ns or time_us; or what NCCL's tests print as CSV,
- * size(B), count, type, time(ns), busbw(GB/s) and the last two again for operation in place. #
- * begins a comment line. */
+/* Tables of measurements, comma-separated with a header line: a user's own, of collectives with the
+ * columns collective, link, group, bytes, and time_ns or time_us, or of kernels with kernel, type,
+ * flops, bytes and a time; or what NCCL's tests print as CSV, size(B), count, type, time(ns),
+ * busbw(GB/s) and the last two again for operation in place. # begins a comment line. */
 #include "costmodel/calibrate.h"
 
 enum { MAX_COLUMNS = 16, MAX_MEASUREMENTS = 1 << 20 };
@@ -10,6 +10,9 @@ typedef enum column {
 	COLUMN_COLLECTIVE,
 	COLUMN_LINK,
 	COLUMN_GROUP,
+	COLUMN_KERNEL,
+	COLUMN_TYPE,
+	COLUMN_FLOPS,
 	COLUMN_BYTES,
 	COLUMN_TIME_NS,
 	COLUMN_TIME_US
@@ -79,9 +82,9 @@ static status read_header(table_reader *r)
 		column column;
 	} known[] = {{"collective", COLUMN_COLLECTIVE}, {"link", COLUMN_LINK}, {"group", COLUMN_GROUP},
 		{"bytes", COLUMN_BYTES}, {"time_ns", COLUMN_TIME_NS}, {"time_us", COLUMN_TIME_US},
-		{"size(B)", COLUMN_BYTES}, {"time(ns)", COLUMN_TIME_NS}, {"time(us)", COLUMN_TIME_US},
-		{"count", COLUMN_IGNORED}, {"type", COLUMN_IGNORED}, {"busbw(GB/s)", COLUMN_IGNORED},
-		{"algbw(GB/s)", COLUMN_IGNORED}};
+		{"kernel", COLUMN_KERNEL}, {"flops", COLUMN_FLOPS}, {"size(B)", COLUMN_BYTES},
+		{"time(ns)", COLUMN_TIME_NS}, {"time(us)", COLUMN_TIME_US}, {"count", COLUMN_IGNORED},
+		{"type", COLUMN_TYPE}, {"busbw(GB/s)", COLUMN_IGNORED}, {"algbw(GB/s)", COLUMN_IGNORED}};
 	bool last = false;
 	if (r->end - r->p >= 3 && !memcmp(r->p, "\xef\xbb\xbf", 3))
 		r->p += 3;
@@ -94,20 +97,26 @@ static status read_header(table_reader *r)
 			k++;
 		if (k == COUNT_OF(known))
 			return fault(r, name.p, ST_ERR_PARSE,
-				"unknown column '" STR_FMT
-				"', expected collective, link, group, bytes, time_ns or time_us",
+				"unknown column '" STR_FMT "', expected collective, link, group, kernel, type, "
+			                               "flops, bytes, time_ns or time_us",
 				(int)MIN(name.n, 40), name.p);
 		if (r->n_columns == MAX_COLUMNS)
 			return fault(r, name.p, ST_ERR_LIMIT, "more than %d columns", MAX_COLUMNS);
 		r->has[known[k].column] = true;
 		r->columns[r->n_columns++] = known[k].column;
 	}
+	if (r->has[COLUMN_KERNEL] &&
+		(r->has[COLUMN_COLLECTIVE] || r->has[COLUMN_LINK] || r->has[COLUMN_GROUP]))
+		return fault(r, r->text, ST_ERR_PARSE,
+			"the table has columns of kernels and of collectives: expected a table of each");
+	if (r->has[COLUMN_FLOPS] && !r->has[COLUMN_KERNEL])
+		return fault(r, r->text, ST_ERR_PARSE, "the table has a column flops and no column kernel");
 	if (!r->has[COLUMN_BYTES])
 		return fault(r, r->text, ST_ERR_PARSE, "the table has no column bytes or size(B)");
 	if (r->has[COLUMN_TIME_NS] == r->has[COLUMN_TIME_US])
 		return fault(r, r->text, ST_ERR_PARSE,
 			"the table has no column of times, or times in two units: expected time_ns or time_us");
-	if (!r->has[COLUMN_GROUP] && !r->defaults->group)
+	if (!r->has[COLUMN_KERNEL] && !r->has[COLUMN_GROUP] && !r->defaults->group)
 		return fault(r, r->text, ST_ERR_PARSE,
 			"the table has no column group: say how many devices took part (--group)");
 	return ST_OK;
@@ -167,61 +176,113 @@ static status find_link(table_reader *r, str s, uint32_t *out)
 		r->dev->name, (int)MIN(s.n, 40), s.p);
 }
 
-static status read_row(table_reader *r, measurements *out)
+static status find_kernel(table_reader *r, str s, uint8_t *out)
 {
-	measurement m = {
-		.kind = r->defaults->kind, .link = r->defaults->link, .group = r->defaults->group};
-	int64_t times[MAX_COLUMNS], n_times = 0;
-	const char *row = r->p, *group_at = r->p;
-	bool last = false;
-	for (uint32_t c = 0; c < r->n_columns; c++) {
-		if (last)
-			return fault(
-				r, row, ST_ERR_PARSE, "the row has %u cells, the header %u", c, r->n_columns);
-		str s = cell(r, &last);
-		switch (r->columns[c]) {
-		case COLUMN_COLLECTIVE: TRY(find_collective(r, s, &m.kind)); break;
-		case COLUMN_LINK: TRY(find_link(r, s, &m.link)); break;
-		case COLUMN_GROUP:
-			group_at = s.p;
-			TRY(read_whole(r, s, "group", 2, &m.group));
-			break;
-		case COLUMN_BYTES: TRY(read_whole(r, s, "bytes", 1, &m.bytes)); break;
-		case COLUMN_TIME_NS:
-		case COLUMN_TIME_US:
-			TRY(read_thousandths(r, s, "time", &times[n_times]));
-			if (r->columns[c] == COLUMN_TIME_NS)
-				times[n_times] = MAX(times[n_times] / 1000, 1);
-			n_times++;
-			break;
-		case COLUMN_IGNORED: break;
+	for (int k = 0; k < KERNEL_KINDS; k++)
+		if (str_is(s, kernel_kind_name((kernel_kind)k))) {
+			*out = (uint8_t)k;
+			return ST_OK;
 		}
-	}
-	if (!last)
-		return fault(r, row, ST_ERR_PARSE, "the row has more cells than the header");
-	const link_class *l = &r->dev->links[m.link];
-	if (l->size && m.group > l->size)
-		return fault(r, group_at, ST_ERR_INVALID,
-			"a group of %lld devices on link %s, which spans %lld", (long long)m.group, l->name,
-			(long long)l->size);
-	for (int64_t k = 0; k < n_times; k++) {
-		if (out->n == MAX_MEASUREMENTS)
-			return fault(r, row, ST_ERR_LIMIT, "more than %d measurements", MAX_MEASUREMENTS);
-		m.time_ns = times[k];
-		vec_push(out, m);
+	return fault(r, s.p, ST_ERR_PARSE,
+		"unknown kernel '" STR_FMT "', expected matmul or elementwise", (int)MIN(s.n, 40), s.p);
+}
+
+static status find_type(table_reader *r, str s, uint8_t *out)
+{
+	*out = (uint8_t)elem_find(s);
+	return *out != ELEM_NONE
+		? ST_OK
+		: fault(r, s.p, ST_ERR_PARSE,
+			  "unknown element type '" STR_FMT "', expected one as bf16 or f32", (int)MIN(s.n, 40),
+			  s.p);
+}
+
+/* A row's cells; what its columns do not say stays as it was. */
+typedef struct table_row {
+	measurement m;
+	kernel_measurement kernel;
+	int64_t times[MAX_COLUMNS];
+	uint32_t n_times;
+	const char *at, *group_at;
+} table_row;
+
+static status read_cell(table_reader *r, column c, str s, table_row *row)
+{
+	switch (c) {
+	case COLUMN_COLLECTIVE: return find_collective(r, s, &row->m.kind);
+	case COLUMN_LINK: return find_link(r, s, &row->m.link);
+	case COLUMN_GROUP: row->group_at = s.p; return read_whole(r, s, "group", 2, &row->m.group);
+	case COLUMN_KERNEL: return find_kernel(r, s, &row->kernel.kind);
+	case COLUMN_TYPE: return r->has[COLUMN_KERNEL] ? find_type(r, s, &row->kernel.elem) : ST_OK;
+	case COLUMN_FLOPS: return read_whole(r, s, "flops", 0, &row->kernel.flops);
+	case COLUMN_BYTES: return read_whole(r, s, "bytes", 1, &row->m.bytes);
+	case COLUMN_TIME_NS:
+	case COLUMN_TIME_US:
+		TRY(read_thousandths(r, s, "time", &row->times[row->n_times]));
+		if (c == COLUMN_TIME_NS)
+			row->times[row->n_times] = MAX(row->times[row->n_times] / 1000, 1);
+		row->n_times++;
+		return ST_OK;
+	case COLUMN_IGNORED: break;
 	}
 	return ST_OK;
 }
 
+static status add_row(
+	table_reader *r, table_row *row, measurements *out, kernel_measurements *kernels)
+{
+	const link_class *l = &r->dev->links[row->m.link];
+	bool kernel = r->has[COLUMN_KERNEL];
+	row->kernel.bytes = row->m.bytes;
+	if (kernel && row->kernel.kind == KERNEL_MATMUL && !row->kernel.flops)
+		return fault(r, row->at, ST_ERR_INVALID, "a matmul without flops");
+	if (kernel && row->kernel.kind == KERNEL_ELEMENTWISE)
+		row->kernel.flops = 0;
+	if (!kernel && l->size && row->m.group > l->size)
+		return fault(r, row->group_at, ST_ERR_INVALID,
+			"a group of %lld devices on link %s, which spans %lld", (long long)row->m.group,
+			l->name, (long long)l->size);
+	for (uint32_t k = 0; k < row->n_times; k++) {
+		if (out->n + kernels->n == MAX_MEASUREMENTS)
+			return fault(r, row->at, ST_ERR_LIMIT, "more than %d measurements", MAX_MEASUREMENTS);
+		row->m.time_ns = row->kernel.time_ns = row->times[k];
+		if (kernel)
+			vec_push(kernels, row->kernel);
+		else
+			vec_push(out, row->m);
+	}
+	return ST_OK;
+}
+
+static status read_row(table_reader *r, measurements *out, kernel_measurements *kernels)
+{
+	table_row row = {
+		.m = {.kind = r->defaults->kind, .link = r->defaults->link, .group = r->defaults->group},
+		.kernel = {.elem = ELEM_BF16},
+		.at = r->p,
+		.group_at = r->p};
+	bool last = false;
+	for (uint32_t c = 0; c < r->n_columns; c++) {
+		if (last)
+			return fault(
+				r, row.at, ST_ERR_PARSE, "the row has %u cells, the header %u", c, r->n_columns);
+		TRY(read_cell(r, r->columns[c], cell(r, &last), &row));
+	}
+	if (!last)
+		return fault(r, row.at, ST_ERR_PARSE, "the row has more cells than the header");
+	return add_row(r, &row, out, kernels);
+}
+
 status measurements_read(const char *text, size_t n, const device *dev,
-	const table_defaults *defaults, measurements *out, diag *d)
+	const table_defaults *defaults, measurements *out, kernel_measurements *kernels, diag *d)
 {
 	table_reader r = {
 		.text = text, .p = text, .end = text + n, .d = d, .dev = dev, .defaults = defaults};
-	uint32_t before = out->n;
+	uint32_t before = out->n + kernels->n;
 	TRY(read_header(&r));
 	while (skip_empty(&r))
-		TRY(read_row(&r, out));
-	return out->n > before ? ST_OK
-						   : fault(&r, r.end, ST_ERR_PARSE, "the table has a header and no rows");
+		TRY(read_row(&r, out, kernels));
+	return out->n + kernels->n > before
+		? ST_OK
+		: fault(&r, r.end, ST_ERR_PARSE, "the table has a header and no rows");
 }

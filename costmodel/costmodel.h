@@ -415,15 +415,24 @@ typedef struct measurement { /* one measured collective over one link class */
 	int64_t group, bytes, time_ns; /* bytes as collective_time_ns takes them */
 } measurement;
 typedef VEC(measurement) measurements; /* released with vec_release */
+typedef enum kernel_kind { KERNEL_MATMUL, KERNEL_ELEMENTWISE, KERNEL_KINDS } kernel_kind;
+const char *kernel_kind_name(kernel_kind k);
+typedef struct kernel_measurement { /* one measured kernel on one device */
+	uint8_t kind, elem;             /* elem: of a matmul's operands */
+	int64_t flops, bytes, time_ns;  /* flops: of a matmul, else 0; bytes: read and written */
+} kernel_measurement;
+typedef VEC(kernel_measurement) kernel_measurements;
 typedef struct table_defaults { /* for columns that a table does not have; group 0: it must have one
 	                             */
 	uint8_t kind;
 	uint32_t link;
 	int64_t group;
 } table_defaults;
-/* Appends the rows of a table (formats: docs/device-profiles.md). Errors have positions. */
+/* Appends the rows of a table, of collectives or of kernels (formats: docs/device-profiles.md).
+ * Errors have positions. */
 status measurements_read(const char *text, size_t n, const device *dev,
-	const table_defaults *defaults, measurements *out, diag *d) MUST_USE;
+	const table_defaults *defaults, measurements *out, kernel_measurements *kernels,
+	diag *d) MUST_USE;
 enum { MAX_SAMPLES = 64, LARGE_BYTES = 16 << 20 };
 typedef struct calibration_row { /* one link and group size; errors are means of |model / measured -
 	                                1| */
@@ -431,15 +440,20 @@ typedef struct calibration_row { /* one link and group size; errors are means of
 	int64_t group;
 	double before, after, large, worst; /* large: of rows from LARGE_BYTES on */
 } calibration_row;
-typedef struct calibration {
+typedef struct calibration { /* kernels: link and group 0, no rows where none were measured */
 	uint32_t n;
-	calibration_row rows[MAX_SAMPLES];
+	calibration_row rows[MAX_SAMPLES], kernels[KERNEL_KINDS];
 } calibration;
 /* Launch, latency, bandwidth and efficiency of the links that the rows are about, fitted by
  * relative error; outliers weigh less. Sorts the rows. Deterministic. */
 status calibrate(
 	const device *base, measurements *rows, device *out, calibration *result, diag *d) MUST_USE;
-/* The base profile's JSON with the fitted links and another name. */
+/* Launch and efficiency by size of matmuls and of elementwise kernels, in `out`, which holds a
+ * profile. Sorts the rows; none: nothing changes. Of a device whose compiler says what kernels take
+ * (TPU): ST_ERR_INVALID. Deterministic. */
+status calibrate_kernels(const device *base, kernel_measurements *rows, device *out,
+	calibration *result, diag *d) MUST_USE;
+/* The base profile's JSON with what was fitted, and another name. */
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* calibrate: a device profile fitted to measured collectives. */
+/* calibrate: a device profile fitted to measured collectives and kernels. */
 #include "clients/cli/calibrate.h"
 #include "clients/cli/cli.h"
 
@@ -14,6 +14,11 @@ static const char help[] =
 	"profile that results. A table is CSV with a header line: columns collective, link, group, "
 	"bytes and time_ns or time_us;\n"
 	"or the size(B),count,type,time(ns),.. tables of NCCL's tests, which need --group.\n\n"
+	"A table with the columns kernel (matmul, elementwise), type, flops, bytes and a time is of "
+	"kernels: the launch and the\n"
+	"efficiencies by size of a GPU's or CPU's profile are fitted to it. `python -m "
+	"shardwright.calibration` measures tables of\n"
+	"both kinds on the devices that jax finds, and calls this.\n\n"
 	"With --store it fits factors on the rates of compute, memory and links to the steps that the "
 	"store knows: measured ones\n"
 	"(shardwright record), and those that verifiers compiled. Measured ones decide where there are "
@@ -138,14 +143,14 @@ static status read_defaults(const arguments *a, const device *dev, table_default
 	return ST_OK;
 }
 
-static status read_tables(
-	const arguments *a, const strbuf *texts, const device *dev, measurements *rows, diag *d)
+static status read_tables(const arguments *a, const strbuf *texts, const device *dev,
+	measurements *rows, kernel_measurements *kernels, diag *d)
 {
 	table_defaults defaults;
 	TRY(read_defaults(a, dev, &defaults, d));
 	for (uint32_t i = 0; i < a->n_tables; i++) {
 		defaults.group = !a->n_groups ? 0 : a->groups[a->n_groups == 1 ? 0 : i];
-		status st = measurements_read(texts[i].p, texts[i].n, dev, &defaults, rows, d);
+		status st = measurements_read(texts[i].p, texts[i].n, dev, &defaults, rows, kernels, d);
 		if (st != ST_OK)
 			diag_in_file(d, a->tables[i]);
 		TRY(st);
@@ -153,19 +158,42 @@ static status read_tables(
 	return ST_OK;
 }
 
+static void print_errors(FILE *out, const calibration_row *r)
+{
+	fprintf(out, "%6u  %9.2f%% %9.2f%% %9.2f%%", r->rows, 100 * r->before, 100 * r->after,
+		100 * r->worst);
+	if (r->large_rows)
+		fprintf(out, " %13.2f%%\n", 100 * r->large);
+	else
+		fprintf(out, " %14s\n", "-");
+}
+
 static void print_report(FILE *out, const device *fitted, const calibration *c)
 {
-	fprintf(out, "%-10s %6s %6s  %10s %10s %10s %14s\n", "LINK", "GROUP", "ROWS", "BEFORE", "AFTER",
-		"WORST", "FROM 16 MiB");
+	static const char errors[] = "%6s  %10s %10s %10s %14s\n";
+	bool kernels = false;
+	if (c->n) {
+		fprintf(out, "%-10s %6s ", "LINK", "GROUP");
+		fprintf(out, errors, "ROWS", "BEFORE", "AFTER", "WORST", "FROM 16 MiB");
+	}
 	for (uint32_t i = 0; i < c->n; i++) {
 		const calibration_row *r = &c->rows[i];
-		fprintf(out, "%-10s %6lld %6u  %9.2f%% %9.2f%% %9.2f%%", fitted->links[r->link].name,
-			(long long)r->group, r->rows, 100 * r->before, 100 * r->after, 100 * r->worst);
-		if (r->large_rows)
-			fprintf(out, " %13.2f%%\n", 100 * r->large);
-		else
-			fprintf(out, " %14s\n", "-");
+		fprintf(out, "%-10s %6lld ", fitted->links[r->link].name, (long long)r->group);
+		print_errors(out, r);
 	}
+	for (uint32_t k = 0; k < KERNEL_KINDS; k++) {
+		if (!c->kernels[k].rows)
+			continue;
+		if (!kernels) {
+			fprintf(out, "%-17s ", "KERNEL");
+			fprintf(out, errors, "ROWS", "BEFORE", "AFTER", "WORST", "FROM 16 MiB");
+		}
+		kernels = true;
+		fprintf(out, "%-17s ", kernel_kind_name((kernel_kind)k));
+		print_errors(out, &c->kernels[k]);
+	}
+	if (kernels)
+		fprintf(out, "kernels: launch %lld ns\n", (long long)fitted->op_launch_ns);
 	for (uint32_t i = 0; i < c->n; i++) {
 		const link_class *l = &fitted->links[c->rows[i].link];
 		if (!i || c->rows[i - 1].link != c->rows[i].link)
@@ -228,6 +256,7 @@ int cmd_calibrate(int argc, char **argv)
 	diag d = {0};
 	strbuf *texts = xcalloc(a.n_tables, sizeof *texts), json = {0};
 	measurements rows = {0};
+	kernel_measurements kernels = {0};
 	device base, fitted;
 	calibration c = {0};
 	status st = ST_OK;
@@ -236,11 +265,15 @@ int cmd_calibrate(int argc, char **argv)
 	if (st == ST_OK)
 		st = read_base(&a, &texts[0], &base, &json, &d);
 	if (st == ST_OK)
-		st = read_tables(&a, texts, &base, &rows, &d);
-	if (st == ST_OK)
+		st = read_tables(&a, texts, &base, &rows, &kernels, &d);
+	if (st == ST_OK && (rows.n || !kernels.n))
 		st = calibrate(&base, &rows, &fitted, &c, &d);
+	else
+		fitted = base;
 	if (st == ST_OK)
-		st = write_profile(&a, json.p, &base, &fitted, &c, rows.n, &d);
+		st = calibrate_kernels(&base, &kernels, &fitted, &c, &d);
+	if (st == ST_OK)
+		st = write_profile(&a, json.p, &base, &fitted, &c, rows.n + kernels.n, &d);
 	if (st == ST_OK)
 		print_report(strcmp(a.out, "-") ? stdout : stderr, &fitted, &c);
 	for (uint32_t i = 0; i < a.n_tables; i++)
@@ -248,5 +281,6 @@ int cmd_calibrate(int argc, char **argv)
 	free(texts);
 	strbuf_release(&json);
 	vec_release(&rows);
+	vec_release(&kernels);
 	return st == ST_OK ? 0 : cli_fail(&d, st);
 }

@@ -55,3 +55,34 @@ def test_refusals(tmp_path):
     run("calibrate", TABLE, TABLE, "--group", "2,4,8", "-o", tmp_path / "x", codes=(64,))
     assert "--link" in run("calibrate", TABLE, "--device", "a100", "--link", "none", "-o", tmp_path / "x", codes=(1,))
     assert not (tmp_path / "x").exists()
+
+
+def test_kernels_beside_collectives(tmp_path):
+    table = tmp_path / "kernels.csv"
+    # 600 TFLOP/s, 3 TB/s, 2 us a kernel
+    rows = ["matmul,bf16,%d,%d,%.3f" % (2 * n ** 3, 6 * n * n, 2 + 2 * n ** 3 / 6e8) for n in range(1024, 9000, 512)]
+    rows += ["elementwise,bf16,0,%d,%.3f" % (1 << k, 2 + (1 << k) / 3e6) for k in range(12, 31)]
+    table.write_text("kernel,type,flops,bytes,time_us\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "mine.json"
+    report = run("calibrate", table, TABLE, "--device", "h100", "-o", out)
+    assert "nvlink " in report
+    said = {line.split()[0]: [float(w.rstrip("%")) for w in line.split()[1:5]] for line in report.splitlines() if line.startswith(("matmul", "elementwise"))}
+    assert [said[kind][0] for kind in ("matmul", "elementwise")] == [16, 19]
+    assert all(after < 3 < before for _, before, after, _ in said.values()), report
+    profile = json.loads(out.read_text())
+    assert abs(profile["op_launch_ns"]["value"] - 2000) < 100 and "kernels.csv" in profile["op_launch_ns"]["source"]
+    assert abs(profile["matmul_efficiency"]["value"][-1][1] - 600 / 989 * 1e6) < 10000
+    assert profile["peak_flops"] == json.loads(run("devices", "h100"))["peak_flops"]
+    # what a program costs follows
+    module = os.path.join(ROOT, "tests", "golden", "hlo", "gpu_mlp_tiny_megatron.hlo.zst")
+    before, after = (json.loads(run("simulate", module, *which, "--json"))["compute_ns"] for which in (("--device", "h100"), ("--device-file", out)))
+    assert after > 1.2 * before
+
+
+def test_kernels_refused(tmp_path):
+    table, out = tmp_path / "kernels.csv", tmp_path / "x"
+    table.write_text("kernel,flops,bytes,time_us\nmatmul,8,8,1\nconvolution,8,8,1\n")
+    assert "kernels.csv:3:1: error: unknown kernel 'convolution', expected matmul or elementwise" in run("calibrate", table, "--device", "h100", "-o", out, codes=(1,))
+    table.write_text("kernel,flops,bytes,time_us\nmatmul,8,8,1\n")
+    assert "kernels of tpu-v5e" in run("calibrate", table, "-o", out, codes=(1,))
+    assert not out.exists()

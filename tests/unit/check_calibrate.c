@@ -143,9 +143,11 @@ END_TEST
 static measurements read_table(const char *text, const device *dev, const table_defaults *defaults)
 {
 	measurements rows = {0};
+	kernel_measurements kernels = {0};
 	diag d = {0};
-	if (measurements_read(text, strlen(text), dev, defaults, &rows, &d) != ST_OK)
+	if (measurements_read(text, strlen(text), dev, defaults, &rows, &kernels, &d) != ST_OK)
 		ck_abort_msg("%u:%u: %s", d.line, d.col, d.msg);
+	ck_assert_uint_eq(kernels.n, 0);
 	return rows;
 }
 
@@ -253,20 +255,198 @@ START_TEST(nonsense_has_a_place)
 		{"group,bytes,time_ns\n9,3,4\n", 2, 1, "on link nvlink, which spans 8"},
 		{"collective,group,bytes,time_ns\nall_slice,2,3,4\n", 2, 1, "unknown collective"},
 		{"link,group,bytes,time_ns\nici,2,3,4\n", 2, 1, "no link class 'ici'"},
+		{"kernel,group,bytes,time_ns\nmatmul,2,3,4\n", 1, 1, "a table of each"},
+		{"flops,group,bytes,time_ns\n1,2,3,4\n", 1, 1, "no column kernel"},
+		{"kernel,bytes,time_ns\nsort,2,3\n", 2, 1, "expected matmul or elementwise"},
+		{"kernel,type,bytes,time_ns\nmatmul,half,2,3\n", 2, 8, "unknown element type 'half'"},
+		{"kernel,bytes,time_ns\nmatmul,2,3\n", 2, 1, "a matmul without flops"},
+		{"kernel,flops,bytes,time_ns\nmatmul,-1,2,3\n", 2, 8, "flops: expected a whole number"},
 	};
 	device dev = get("a100");
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		measurements out = {0};
+		kernel_measurements kernels = {0};
 		diag d = {0};
 		status st = measurements_read(rows[i].text, strlen(rows[i].text), &dev,
-			&(table_defaults){.kind = COLL_ALL_REDUCE}, &out, &d);
+			&(table_defaults){.kind = COLL_ALL_REDUCE}, &out, &kernels, &d);
 		ck_assert_msg(st != ST_OK, "accepted: %s", rows[i].text);
 		ck_assert_msg(
 			strstr(d.msg, rows[i].part) != NULL, "message '%s' has no '%s'", d.msg, rows[i].part);
 		ck_assert_msg(d.line == rows[i].line && d.col == rows[i].col,
 			"'%s' at %u:%u, expected %u:%u", d.msg, d.line, d.col, rows[i].line, rows[i].col);
 		vec_release(&out);
+		vec_release(&kernels);
 	}
+}
+END_TEST
+
+/* ---------------------------------------------------------------- kernels */
+
+/* What the device would take for products of n x n matrices, and for n * n numbers that are read
+ * and written. */
+static void measure_kernels(const device *dev, elem type, kernel_measurements *out)
+{
+	for (int64_t n = 32; n <= 16384; n = n * 5 / 4) {
+		kernel_measurement m = {.kind = KERNEL_MATMUL,
+			.elem = (uint8_t)type,
+			.flops = 2 * n * n * n,
+			.bytes = 3 * n * n * elem_bits(type) / 8};
+		op_work w = {.matmul_flops = m.flops, .elem = m.elem};
+		m.time_ns = dev->op_launch_ns + MAX(matmul_time_ns(dev, &w), memory_time_ns(dev, m.bytes));
+		vec_push(out, m);
+		m = (kernel_measurement){.kind = KERNEL_ELEMENTWISE, .bytes = 8 * n * n};
+		m.time_ns = dev->op_launch_ns + memory_time_ns(dev, m.bytes);
+		vec_push(out, m);
+	}
+}
+
+static calibration fit_kernels(const device *base, kernel_measurements *rows, device *out)
+{
+	calibration c = {0};
+	diag d = {0};
+	*out = *base;
+	ck_assert_msg(calibrate_kernels(base, rows, out, &c, &d) == ST_OK, "%s", d.msg);
+	return c;
+}
+
+START_TEST(known_kernels_are_found_again)
+{
+	static const char *const names[] = {"h100", "a100", "mi300x", "cpu"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		device base = get(names[i]), real = base, fitted;
+		real.op_launch_ns = 2500;
+		real.matmul_efficiency =
+			(curve){3, {100000000, 10000000000, 200000000000}, {150000, 500000, 730000}};
+		real.memory_efficiency = (curve){2, {1 << 20, 100000000}, {500000, 850000}};
+		kernel_measurements rows = {0};
+		measure_kernels(&real, base.target == TARGET_CPU ? ELEM_F32 : ELEM_BF16, &rows);
+		calibration c = fit_kernels(&base, &rows, &fitted);
+		ck_assert_uint_eq(c.n, 0);
+		for (int k = 0; k < KERNEL_KINDS; k++) {
+			const calibration_row *r = &c.kernels[k];
+			ck_assert_uint_eq(r->rows, rows.n / 2);
+			ck_assert_msg(r->after < .02 && r->worst < .1 && r->before > .1,
+				"%s %s: %.4f, worst %.4f, before %.4f", names[i], kernel_kind_name((kernel_kind)k),
+				r->after, r->worst, r->before);
+		}
+		/* of matmuls that memory bounds nothing is learned: small ones on the CPU's profile */
+		ck_assert_int_le(off_by(fitted.op_launch_ns, 2500), 500);
+		ck_assert_int_le(off_by(curve_at(&fitted.matmul_efficiency, 1ll << 40), 730000), 20000);
+		ck_assert_int_le(off_by(curve_at(&fitted.memory_efficiency, 1ll << 40), 850000), 10000);
+		vec_release(&rows);
+	}
+}
+END_TEST
+
+START_TEST(caches_and_memory_bounds_are_no_rates)
+{
+	device base = get("h100"), fitted;
+	int64_t second = 1000000000;
+	kernel_measurements rows = {0};
+	/* twice as fast as memory, as values in a cache are; a product with one column */
+	kernel_measurement cached = {.kind = KERNEL_ELEMENTWISE, .bytes = 32 << 20},
+					   column = {.kind = KERNEL_MATMUL,
+						   .elem = ELEM_BF16,
+						   .flops = 2ll << 30,
+						   .bytes = 2ll << 30};
+	cached.time_ns = base.op_launch_ns + cached.bytes * second / base.memory_bytes_s / 2;
+	column.time_ns = base.op_launch_ns + column.bytes * second / base.memory_bytes_s;
+	kernel_measurement large = {.kind = KERNEL_ELEMENTWISE, .bytes = 1 << 30};
+	large.time_ns = base.op_launch_ns + large.bytes / 8 * second / base.memory_bytes_s * 10;
+	vec_push(&rows, cached);
+	vec_push(&rows, large);
+	vec_push(&rows, column);
+	calibration c = fit_kernels(&base, &rows, &fitted);
+	ck_assert_uint_eq(c.kernels[KERNEL_ELEMENTWISE].rows, 2);
+	ck_assert_int_eq(fitted.memory_bytes_s, base.memory_bytes_s);
+	ck_assert_int_eq(curve_at(&fitted.memory_efficiency, cached.bytes), 1000000);
+	ck_assert_mem_eq(
+		&fitted.matmul_efficiency, &base.matmul_efficiency, sizeof base.matmul_efficiency);
+	ck_assert_int_le(fitted.op_launch_ns, base.op_launch_ns);
+	vec_release(&rows);
+}
+END_TEST
+
+START_TEST(faster_kernels_raise_the_rates)
+{
+	device base = get("a100"), real = base, fitted;
+	real.peak_flops[ELEM_BF16] *= 2;
+	real.memory_bytes_s *= 2;
+	kernel_measurements rows = {0};
+	measure_kernels(&real, ELEM_BF16, &rows);
+	calibration c = fit_kernels(&base, &rows, &fitted);
+	ck_assert_int_gt(fitted.peak_flops[ELEM_BF16], base.peak_flops[ELEM_BF16] * 13 / 10);
+	ck_assert_int_le(fitted.peak_flops[ELEM_BF16], real.peak_flops[ELEM_BF16]);
+	ck_assert_int_eq(fitted.peak_flops[ELEM_F32], base.peak_flops[ELEM_F32]);
+	ck_assert_int_gt(fitted.memory_bytes_s, base.memory_bytes_s * 13 / 10);
+	ck_assert_int_le(fitted.memory_bytes_s, real.memory_bytes_s);
+	for (int k = 0; k < KERNEL_KINDS; k++)
+		ck_assert_msg(c.kernels[k].after < .03 && c.kernels[k].before > .3, "%s: %.4f, before %.4f",
+			kernel_kind_name((kernel_kind)k), c.kernels[k].after, c.kernels[k].before);
+	strbuf profile = {0};
+	diag d = {0};
+	device read;
+	for (uint32_t i = 0; i < device_count(); i++)
+		if (!strcmp(device_name_at(i), base.name))
+			ck_assert_int_eq(
+				calibration_profile(device_json_at(i), &fitted, &c, "mine", "here", &profile, &d),
+				ST_OK);
+	ck_assert_int_eq(device_parse(profile.p, profile.n, &read, &d), ST_OK);
+	ck_assert_int_eq(read.peak_flops[ELEM_BF16], fitted.peak_flops[ELEM_BF16]);
+	ck_assert_int_eq(read.memory_bytes_s, fitted.memory_bytes_s);
+	ck_assert_int_eq(read.op_launch_ns, fitted.op_launch_ns);
+	ck_assert_mem_eq(&read.matmul_efficiency, &fitted.matmul_efficiency, sizeof(curve));
+	ck_assert_mem_eq(&read.memory_efficiency, &fitted.memory_efficiency, sizeof(curve));
+	strbuf_release(&profile);
+	vec_release(&rows);
+}
+END_TEST
+
+START_TEST(any_kernels_give_a_profile)
+{
+	uint64_t state = 7;
+	for (int round = 0; round < 500; round++) {
+		device base = get(round % 2 ? "h200" : "cpu"), fitted;
+		kernel_measurements rows = {0};
+		for (int i = 0; i < 1 + round % 40; i++) {
+			int64_t draw[4];
+			for (int k = 0; k < 4; k++) {
+				state = state * 6364136223846793005u + 1442695040888963407u;
+				draw[k] = (int64_t)(state >> (24 + (state >> 59)));
+			}
+			vec_push(&rows,
+				((kernel_measurement){.kind = (uint8_t)(draw[0] & 1),
+					.elem = ELEM_F32,
+					.flops = draw[0] & 1 ? 0 : 1 + draw[1],
+					.bytes = 1 + draw[2],
+					.time_ns = 1 + draw[3]}));
+		}
+		calibration c = fit_kernels(&base, &rows, &fitted);
+		const char *json = NULL;
+		strbuf profile = {0};
+		diag d = {0};
+		for (uint32_t i = 0; i < device_count(); i++)
+			if (!strcmp(device_name_at(i), base.name))
+				json = device_json_at(i);
+		ck_assert_msg(calibration_profile(json, &fitted, &c, "mine", "here", &profile, &d) == ST_OK,
+			"round %d: %s", round, d.msg);
+		strbuf_release(&profile);
+		vec_release(&rows);
+	}
+}
+END_TEST
+
+START_TEST(kernels_of_a_tpu_are_refused)
+{
+	device base = get("tpu-v5e"), fitted = base;
+	kernel_measurements rows = {0};
+	calibration c = {0};
+	diag d = {0};
+	ck_assert_int_eq(calibrate_kernels(&base, &rows, &fitted, &c, &d), ST_OK);
+	vec_push(&rows, ((kernel_measurement){.kind = KERNEL_ELEMENTWISE, .bytes = 4, .time_ns = 4}));
+	ck_assert_int_eq(calibrate_kernels(&base, &rows, &fitted, &c, &d), ST_ERR_INVALID);
+	ck_assert_ptr_nonnull(strstr(d.msg, "--store"));
+	vec_release(&rows);
 }
 END_TEST
 
@@ -280,5 +460,10 @@ int main(void)
 	tcase_add_test(t, measured_tables_are_met);
 	tcase_add_test(t, both_forms_of_tables);
 	tcase_add_test(t, nonsense_has_a_place);
+	tcase_add_test(t, known_kernels_are_found_again);
+	tcase_add_test(t, caches_and_memory_bounds_are_no_rates);
+	tcase_add_test(t, faster_kernels_raise_the_rates);
+	tcase_add_test(t, any_kernels_give_a_profile);
+	tcase_add_test(t, kernels_of_a_tpu_are_refused);
 	return run_suite(t, "calibrate");
 }
