@@ -73,8 +73,7 @@ static void raise_rates(device *dev, const kernel_measurements *rows)
 		largest[rows->p[i].kind] = MAX(largest[rows->p[i].kind], size_of(&rows->p[i]));
 	for (uint32_t i = 0; i < rows->n; i++) {
 		const kernel_measurement *m = &rows->p[i];
-		int64_t *rate =
-			m->kind == KERNEL_MATMUL ? &dev->peak_flops[m->elem] : &dev->memory_bytes_s;
+		int64_t *rate = m->kind == KERNEL_MATMUL ? &dev->peak_flops[m->elem] : &dev->memory_bytes_s;
 		__int128 reached = (__int128)size_of(m) * 1000000000 / m->time_ns;
 		if (*rate && size_of(m) >= largest[m->kind] / 2 && reached > *rate)
 			*rate = (int64_t)MIN(reached, MAX_RATE);
@@ -102,8 +101,8 @@ static void straighten(curve *c)
 {
 	for (uint32_t k = 1; k < c->n; k++) {
 		int64_t from = log2_fixed(c->x[k - 1]), octave = LOG2_ONE + from % LOG2_ONE;
-		__int128 most = c->ppm[k - 1] +
-			(__int128)c->ppm[k - 1] * (log2_fixed(c->x[k]) - from) / octave;
+		__int128 most =
+			c->ppm[k - 1] + (__int128)c->ppm[k - 1] * (log2_fixed(c->x[k]) - from) / octave;
 		__int128 flat = (__int128)c->ppm[k - 1] * c->x[k] / c->x[k - 1];
 		c->ppm[k] = (int64_t)MIN((__int128)c->ppm[k], MIN(most, flat));
 	}
@@ -168,8 +167,7 @@ status calibrate_kernels(
 	raise_rates(out, rows);
 	out->op_launch_ns = fit_launch(out, rows);
 	for (uint32_t k = 0; k < KERNEL_KINDS; k++)
-		fit_curve(
-			out, rows->p + first[k], first[k + 1] - first[k], out->op_launch_ns, curves[k]);
+		fit_curve(out, rows->p + first[k], first[k + 1] - first[k], out->op_launch_ns, curves[k]);
 	for (uint32_t k = 0; k < KERNEL_KINDS; k++)
 		report(base, out, rows->p + first[k], first[k + 1] - first[k], &result->kernels[k]);
 	return ST_OK;

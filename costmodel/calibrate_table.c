@@ -98,7 +98,7 @@ static status read_header(table_reader *r)
 		if (k == COUNT_OF(known))
 			return fault(r, name.p, ST_ERR_PARSE,
 				"unknown column '" STR_FMT "', expected collective, link, group, kernel, type, "
-			                               "flops, bytes, time_ns or time_us",
+				"flops, bytes, time_ns or time_us",
 				(int)MIN(name.n, 40), name.p);
 		if (r->n_columns == MAX_COLUMNS)
 			return fault(r, name.p, ST_ERR_LIMIT, "more than %d columns", MAX_COLUMNS);

@@ -113,18 +113,44 @@ static bool forms_scatter(const pass *p, const collective_step *reduce)
 		(p->c->torus_dims == 2 && p->c->reshards_after_forward);
 }
 
-/* Does a sum of an op become this scatter? XLA's partitioner scatters sums of contractions,
- * convolutions too, along the axes by which the result is cut, and reduces them over the others
- * behind that. Sums of all other ops are scattered over all of their axes or not at all. No sum is
- * scattered along two dims: ReduceScatterCreator wants a slice of one. */
-static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s)
+/* Are these the last axes of the mesh, all of their devices? Their groups are neighbours then. */
+static bool are_last_axes(const lower_cache *c, axes a)
+{
+	const device_mesh *mesh = &c->t->meshes.p[c->mesh];
+	int64_t found = 1, all = axes_product(a);
+	for (uint32_t k = mesh->n_axes; k-- && found < all;) {
+		if (!overlaps_any(a, mesh_full_axis(c->t, c->mesh, k)))
+			return false;
+		found *= mesh->axis_sizes[k];
+	}
+	return found == all;
+}
+
+/* Does XLA for GPU split a sum over all devices, of which v is a slice by some of the axes? Its
+ * AllReduceSplitter wants these to be the last ones, and one reader of the slice. It also wants
+ * another all_reduce over the same devices as one of the two that come out, which is not asked
+ * here: training steps have one. */
+static bool splits_reduce(const pass *p, const scatter_entry *s, lval_id v)
+{
+	return p->target == TARGET_GPU && p->c->mesh != ID_NONE && p->f[v].uses == 1 &&
+		axes_product(s->reduced) == p->c->t->meshes.p[p->c->mesh].n_devices && !s->has_rest &&
+		are_last_axes(p->c, s->scatter.axes);
+}
+
+/* Does a sum of an op, which is wanted as v, become this scatter? XLA's partitioner scatters sums
+ * of contractions, convolutions too, along the axes by which the result is cut, and reduces them
+ * over the others behind that. Sums of all other ops are scattered over all of their axes or not at
+ * all, but where XLA for GPU splits the sum. No sum is scattered along two dims:
+ * ReduceScatterCreator wants a slice of one. */
+static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s, lval_id v)
 {
 	uint16_t kind = kind_of(p, reducer);
 	if (p->level != LEVEL_COMPILED)
 		return !s->left.n;
 	if (s->n_dims > 1)
 		return false;
-	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT || kind == OP_CONVOLUTION;
+	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT || kind == OP_CONVOLUTION ||
+		splits_reduce(p, s, v);
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
@@ -140,7 +166,7 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 			forms_scatter(p, reduce) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE
 			? pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type)
 			: NULL;
-		if (s && scatters(p, reducer, s)) {
+		if (s && scatters(p, reducer, s, v)) {
 			x = write_step(p, &s->scatter, x, s->scatter_bytes, reducer->node, region);
 			if (s->left.n)
 				x = write_all_reduce(

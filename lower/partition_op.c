@@ -107,24 +107,28 @@ static void indexed_axes(const grid *g, axes_buf *out)
 }
 
 /* Is moving the table dearer than moving what is read or written, and the indices? By the bytes of
- * the whole. Where the table's indexed dims are cut by axes of the indices and by others, it is in
- * more parts, and stays more often. (XLA's partitioner, single ops over 4 x 4, 2 x 8 and 8 x 2
- * devices, sizes around where it turns: gathers turn at 1.25 to 1.9 times the table's bytes there,
- * scatters at 1.0 to 1.3; the least of both is taken. Elsewhere both turn at 1.0.) */
+ * the whole. Where the table's indexed dims are cut by axes of the indices, shared, and by others
+ * as well, it stays in more parts, and more often: the factors are those by which XLA's partitioner
+ * turns in single ops on meshes of 2 x 2 to 8 x 4 devices, to 1% (docs/lowering-and-cost.md). */
 static bool table_stays(const grid *g)
 {
 	const int64_t *sizes = g->op->sizes;
 	axes_buf table = {.n = 0}, indices = {.n = 0};
 	indexed_axes(g, &table);
 	push_tensor(g, INDICES, &indices);
-	uint32_t shared = 0;
+	int64_t shared = 1, others = 1;
 	for (uint32_t i = 0; i < table.n; i++)
-		shared += overlaps_any(axes_of(&indices), table.a[i]);
-	int64_t moved = sat_add(sizes[DATA], sizes[INDICES]);
-	if (!shared || shared == table.n)
-		return sizes[TABLE] > moved;
-	return g->op->op_kind == OP_GATHER ? sat_mul(5, sizes[TABLE]) > sat_mul(4, moved)
-									   : sizes[TABLE] >= sizes[DATA];
+		*(overlaps_any(axes_of(&indices), table.a[i]) ? &shared : &others) *= axis_size(table.a[i]);
+	__int128 at = sizes[TABLE], moved = (__int128)sizes[DATA] + sizes[INDICES];
+	if (shared == 1 || others == 1)
+		return at > moved;
+	__int128 all = (__int128)shared * others;
+	if (g->op->op_kind == OP_GATHER) /* d/(d-1) (1 - 1/dm), or 1 + 1/m - 1/dm */
+		return at * shared * (all - 1) > moved * (shared - 1) * all ||
+			at * (all + shared - 1) > moved * all;
+	/* (1 + 1/m) / (1 + 1/d), or 1 and a device's indices */
+	return at * (others + 1) * shared > (__int128)sizes[DATA] * (shared + 1) * others ||
+		at + sizes[INDICES] / shared >= sizes[DATA];
 }
 
 /* Do other factors have some of the axes? */
@@ -172,8 +176,7 @@ static bool choose_access(grid *g)
 	const rule *r = g->rule;
 	if (r->n_results != 1 || g->n_tensors < N_ACCESS)
 		return false;
-	bool both = cuts_both(g), gather = g->op->op_kind == OP_GATHER,
-		 first = !both || table_stays(g);
+	bool both = cuts_both(g), gather = g->op->op_kind == OP_GATHER, first = !both || table_stays(g);
 	const uint32_t table_first[] = {TABLE, INDICES, DATA}, table_last[] = {DATA, INDICES, TABLE},
 				   by_indices[] = {INDICES, TABLE, DATA};
 	const uint32_t *order = first ? table_first : gather ? by_indices : table_last;

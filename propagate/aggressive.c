@@ -14,7 +14,8 @@ typedef struct factor_rank {
 static void find_sources(const factor_grid *g, factor_rank *ranks)
 {
 	uint32_t n = g->rule->n_factors;
-	for (uint32_t t = 0; t < g->n_tensors; t++) {
+	for (uint32_t i = 0; i < g->n_tensors; i++) {
+		uint32_t t = g->rule->swapped && i < 2 ? 1 - i : i;
 		const factor_cell *cells = grid_cell(g, t, 0);
 		int64_t size = 1;
 		for (uint32_t f = 0; f < n; f++)
@@ -25,7 +26,7 @@ static void find_sources(const factor_grid *g, factor_rank *ranks)
 			if (cells[f].present && r->candidate.n && size > r->source_size &&
 				axes_prefix(r->candidate, cells[f].axes) != PREFIX_NOT) {
 				r->source_size = size;
-				r->source = t;
+				r->source = i;
 			}
 		}
 	}

@@ -398,7 +398,7 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 		parent, region);
 	c->p->node_of[o] = n;
 	c->p->nodes.p[n].pass_through_op =
-		is_pass_through(c->m, o) || (c->how == READ_AS_XLA && is_reshape_for_xla(c->m, o));
+		is_pass_through(c->m, o) || (c->how >= READ_AS_XLA && is_reshape_for_xla(c->m, o));
 	c->p->nodes.p[n].elementwise = op_elementwise(c->m, o);
 	c->p->nodes.p[n].forward_only_op =
 		op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
@@ -598,6 +598,19 @@ static void fill_none(uint32_t *a, uint32_t n)
 		a[i] = ID_NONE;
 }
 
+void program_simplify(program *p)
+{
+	for (node_id n = 0; n < p->nodes.n; n++) {
+		node *nd = &p->nodes.p[n];
+		if (nd->kind != NODE_OP || nd->op_kind != OP_DOT_GENERAL ||
+			!contraction_is_turned(p->m, nd->op))
+			continue;
+		p->rules->swapped = true;
+		rule_of_op(p->rules, p->m, nd->op, false, &nd->rule);
+		p->rules->swapped = false;
+	}
+}
+
 status program_new(const module *m, rule_table *rules, program_reading how, program **out, diag *d)
 {
 	*out = NULL;
@@ -623,6 +636,8 @@ status program_new(const module *m, rule_table *rules, program_reading how, prog
 		program_free(p);
 		return st;
 	}
+	if (how == READ_SIMPLIFIED)
+		program_simplify(p);
 	p->use_counts = count_uses(m);
 	find_dead(p);
 	find_groups(p);

@@ -37,6 +37,7 @@ typedef enum factor_type {
 typedef struct rule {
 	uint16_t n_factors, n_operands, n_results;
 	bool custom;
+	bool swapped; /* of two operands the second one comes first where sizes are equal */
 	const int64_t *factor_sizes;
 	const uint8_t *factor_types;  /* factor_type */
 	uint64_t blocked;             /* factors whose propagation is blocked */
@@ -53,6 +54,7 @@ typedef struct rule_table {
 	VEC(rule) rules;
 	index_map index;
 	bool any_size; /* elementwise ops have one where a dim is known at run time only, too */
+	bool swapped;  /* contractions are taken with their operands the other way round */
 } rule_table;
 void rule_table_init(rule_table *t);
 void rule_table_release(rule_table *t);
@@ -70,6 +72,9 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
 /* The rule of what XLA makes of a chlo op before it propagates; jaxlib's passes have none for chlo,
  * and rule_of_op says so. */
 rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out);
+/* Is all that reads a dot_general a transpose which brings the free dims of its second operand
+ * before those of the first? That is the same contraction the other way round. */
+bool contraction_is_turned(const module *m, op_id o);
 /* n tensors of the same shape: dim d of all is factor d (edges, func results, barriers). */
 rule_id rule_identity(rule_table *t, const ir_type *ty, uint32_t n_operands, uint32_t n_results);
 /* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */
@@ -175,9 +180,11 @@ typedef struct program {
 typedef enum program_reading {
 	READ_AS_WRITTEN,   /* as Shardy's passes take them */
 	READ_CONSERVATIVE, /* the same with its conservative-propagation option */
-	READ_AS_XLA,       /* as XLA does, which simplifies a program before it propagates (behind
-	                      passes_import): a broadcast that	   only adds dims of one element is a reshape,
-	                      whose axes travel in the first rounds, both ways */
+	READ_AS_XLA,       /* as XLA does (behind passes_import): a broadcast that only adds dims of one
+	                      element is a reshape, whose axes travel in the first rounds, both ways */
+	READ_SIMPLIFIED,   /* as XLA for TPU and GPU, which simplify a program before they propagate: a
+	                      contraction and its transpose are the contraction the other way round, and
+	                      of axes that both operands offer alike the second one's win */
 } program_reading;
 
 /* m must have passed module_verify_types and not change while the program lives. All functions'
@@ -185,6 +192,8 @@ typedef enum program_reading {
  * every function is compiled. ERR_UNSUPPORTED names dynamic shapes and tuples at their position. */
 status program_new(
 	const module *m, rule_table *rules, program_reading how, program **out, diag *d) MUST_USE;
+/* From READ_AS_XLA to READ_SIMPLIFIED; before anything is propagated. */
+void program_simplify(program *p);
 void program_free(program *p);
 static inline const pval_id *node_slots(const program *p, const node *n)
 {

@@ -31,7 +31,7 @@ static uint32_t rule_uses(const rule *r)
 static uint64_t rule_hash(const rule *r)
 {
 	uint64_t h = hash_combine((uint64_t)r->n_factors << 33 | (uint64_t)r->n_operands << 17 |
-			(uint64_t)r->n_results << 1 | r->custom,
+			(uint64_t)r->n_results << 2 | (uint64_t)r->swapped << 1 | r->custom,
 		r->blocked);
 	h = hash_bytes(r->factor_sizes, r->n_factors * sizeof *r->factor_sizes, h);
 	h = hash_bytes(r->factor_types, r->n_factors, h);
@@ -45,7 +45,8 @@ static bool same_bytes(const void *a, const void *b, size_t n) { return !n || !m
 static bool rule_equal(const rule *a, const rule *b)
 {
 	return a->n_factors == b->n_factors && a->n_operands == b->n_operands &&
-		a->n_results == b->n_results && a->custom == b->custom && a->blocked == b->blocked &&
+		a->n_results == b->n_results && a->custom == b->custom && a->swapped == b->swapped &&
+		a->blocked == b->blocked &&
 		same_bytes(a->factor_sizes, b->factor_sizes, a->n_factors * sizeof *a->factor_sizes) &&
 		same_bytes(a->factor_types, b->factor_types, a->n_factors) &&
 		same_bytes(

@@ -102,6 +102,7 @@ rule_status rule_build(rule_builder *b)
 		.n_operands = (uint16_t)b->n_operands,
 		.n_results = (uint16_t)b->n_results,
 		.custom = b->custom,
+		.swapped = b->swapped,
 		.factor_sizes = b->sizes,
 		.factor_types = b->kinds,
 		.blocked = b->blocked,

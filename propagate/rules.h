@@ -18,7 +18,7 @@ typedef struct rule_builder {
 	rule_table *table;
 	const module *m;
 	op_id op;
-	bool conservative, broken, custom;
+	bool conservative, broken, custom, swapped;
 	uint32_t n_operands, n_results, n_tensors, n_factors;
 	const ir_type **types; /* per tensor; tokens and other types without dims count as rank 0 */
 	uint32_t *first_dim;   /* n_tensors + 1 */

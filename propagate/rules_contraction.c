@@ -2,6 +2,28 @@
  * solvers. */
 #include "propagate/rules.h"
 
+bool contraction_is_turned(const module *m, op_id o)
+{
+	uint32_t n_batch = 0, n_contract = 0, n = 0;
+	if (op_at(m, o)->kind != OP_DOT_GENERAL ||
+		!op_ints(m, o, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch) ||
+		!op_ints(m, o, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contract))
+		return false;
+	slot_id use = m->values.p[op_result(m, o, 0)].first_use;
+	if (use == ID_NONE || m->slots.p[use].next != ID_NONE)
+		return false;
+	op_id user = m->slots.p[use].owner;
+	const int64_t *from = op_ints(m, user, "permutation", &n);
+	uint32_t shared = n_batch + n_contract, left = value_type(m, op_operand(m, o, 0))->rank;
+	if (op_at(m, user)->kind != OP_TRANSPOSE || !from || left <= shared || n <= left - n_contract)
+		return false;
+	left -= shared; /* free dims of the first operand, then those of the second */
+	for (uint32_t d = 0, right = n - n_batch - left; d < n; d++)
+		if (from[d] != (d < n_batch ? d : d < n_batch + right ? d + left : d - right))
+			return false;
+	return true;
+}
+
 rule_status rule_dot_general(rule_builder *b)
 {
 	uint32_t n_batch, n_rhs_batch, n_contract, n_rhs_contract;
@@ -21,7 +43,11 @@ rule_status rule_dot_general(rule_builder *b)
 			b, lhs_batch[i], out++, tensor_dim(b, 0, lhs_batch[i]), FACTOR_PASS_THROUGH);
 		factor_map(b, f, 1, rhs_batch[i]);
 	}
-	for (uint32_t side = 0; side < 2; side++) {
+	uint32_t left = tensor_rank(b, 0) - n_batch - n_contract;
+	b->swapped = b->table->swapped;
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t side = b->swapped ? 1 - k : k;
+		out = n_batch + (side ? left : 0);
 		const int64_t *batch = side ? rhs_batch : lhs_batch,
 					  *contract = side ? rhs_contract : lhs_contract;
 		for (uint32_t d = 0; d < tensor_rank(b, side); d++) {

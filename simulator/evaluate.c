@@ -85,7 +85,7 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	e->m = module_clone(annotated);
 	TRY(module_refuse_gspmd(e->m, d));
 	TRY(passes_import(e->m, dev->target == TARGET_TPU, d));
-	TRY(program_new(e->m, &e->rules, READ_AS_XLA, &e->p, d));
+	TRY(program_new(e->m, &e->rules, apply_reading(apply, dev->target), &e->p, d));
 	TRY(donation_read(e->m, &e->dn, d));
 	sharding_table *t = e->m->shardings;
 	mesh_id mesh = e->p->mesh != ID_NONE ? e->p->mesh : one_device_mesh(t);

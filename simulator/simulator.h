@@ -125,6 +125,11 @@ const char *apply_name(apply_way a);
 lower_level apply_level(apply_way a); /* what is costed */
 bool apply_find(const char *name, apply_way *out);
 static inline bool apply_is_exact(apply_way a) { return a != APPLY_ANNOTATE; }
+/* How a program is read whose plan that target gets so: XLA propagates what is annotated. */
+static inline program_reading apply_reading(apply_way a, lower_target target)
+{
+	return apply_is_exact(a) || target == TARGET_CPU ? READ_AS_XLA : READ_SIMPLIFIED;
+}
 /* The way that is asked for, with what the plan says of it. */
 static inline apply_way apply_as(apply_way plan, apply_way asked)
 {

@@ -125,7 +125,7 @@ static status lower_module(
 	x->m->trip_count = a->trip_count;
 	TRY(module_refuse_gspmd(x->m, d));
 	TRY(passes_import(x->m, dev->target == TARGET_TPU, d));
-	TRY(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, d));
+	TRY(program_new(x->m, &x->rules, apply_reading(APPLY_ANNOTATE, dev->target), &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);
 	propagation_reset(x->s);
 	propagation_run(x->s);

@@ -21,7 +21,8 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	rule_table_init(&pb->rules);
 	pb->m = module_clone(annotated);
 	TRY(passes_import(pb->m, o->device->target == TARGET_TPU, d));
-	TRY(program_new(pb->m, &pb->rules, READ_AS_XLA, &pb->p, d));
+	apply_way apply = o->apply_exact_if_possible ? APPLY_EXACT : o->apply;
+	TRY(program_new(pb->m, &pb->rules, apply_reading(apply, o->device->target), &pb->p, d));
 	TRY(donation_read(pb->m, &pb->dn, d));
 	pb->n_args = pb->p->args.n;
 	pb->n_results = pb->p->results.n;

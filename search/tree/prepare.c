@@ -212,6 +212,11 @@ static status settle_apply(runner *r, diag *d)
 		return s;
 	}
 	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
+	if (apply_reading(r->o.apply, r->o.device->target) == READ_SIMPLIFIED) {
+		program_simplify(r->pb.p); /* it was read to be applied exactly */
+		if (r->pb.fold)
+			program_simplify(r->pb.fold->p);
+	}
 	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1,
 		s == ST_OK ? "" : why.msg);
 	return ST_OK;

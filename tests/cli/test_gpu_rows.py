@@ -79,3 +79,20 @@ def test_what_the_report_says(capsys):
     assert "| step, XLA's schedule at our rates | 3 | 16.7% | 33% | 67% | +14.4% |" in said
     assert "rates, exact: geometric mean 0.80 of 1, at most 1.03: 1; behind: none" in said
     assert "rates: first choice among hand-written plans within 3%: 0 of 1; more than 10%: a 1.20" in said
+
+
+@pytest.mark.parametrize("program,plan", [
+    ("generated", "batch(data) made(model)"),  # a contraction and its transpose are turned before shardings are propagated
+    ("hashed", "batch(model) tables_rows(data) zero2(model)"),  # tables in more parts than points stay
+    ("crossed", "batch(model) tables_rows(data) zero3(model)"),  # .. and sums over all devices of what is read are split
+    ("bags", "batch(model) tables_rows(data) zero3(model)"),
+    ("compressed", "batch(model) sequence(data) zero3(model)"),
+    ("ssm", "batch(model) embed_vocabulary(data) zero3(model)"),  # two readers: it is not split
+])
+def test_collectives_of_compiled_plans(program, plan):
+    """The bytes of every kind."""
+    key = "%s data=2,model=4 h100 | %s | annotate" % (program, plan)
+    figures = {key: gpu.mint.load(gpu.FIGURES)[key]}
+    gpu.known(next(c for c in gpu.CASES if gpu.cases.name_of(c) == key.split(" | ")[0]), figures, {})
+    ours, theirs = figures[key]["ours"]["bytes"], figures[key]["bytes"]
+    assert sum(abs(ours.get(kind, 0) - theirs.get(kind, 0)) for kind in {*ours, *theirs}) < .002 * sum(theirs.values())
