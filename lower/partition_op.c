@@ -295,6 +295,9 @@ bool choose_as_partitioner(grid *g)
 	case OP_REDUCE_WINDOW:
 	case OP_CUSTOM_CALL: return false;
 	case OP_SELECT_AND_SCATTER: return choose_windows(g);
+	case OP_DYNAMIC_SLICE: /* of the whole of each dim that is sliced, where the result is */
+		follow_tensor(g, r->n_operands);
+		return true;
 	default: break;
 	}
 	for (uint32_t f = 0; f < r->n_factors; f++) {
