@@ -61,7 +61,9 @@ static void choose_dot(grid *g)
 		g->after = after;
 }
 
-/* Mesh axes that nothing uses yet, as far as there is room. */
+/* Mesh axes that nothing uses yet, as far as there is room; of one that is too large the major
+ * part.
+ */
 static axes free_axes(const grid *g, axes used, int64_t room)
 {
 	const device_mesh *m = &g->t->meshes.p[g->op->mesh];
@@ -69,7 +71,11 @@ static axes free_axes(const grid *g, axes used, int64_t room)
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		axis_ref a = axis_make(i, 1, m->axis_sizes[i]);
-		if (overlaps_any(used, a) || axis_size(a) == 1 || room % axis_size(a))
+		if (overlaps_any(used, a) || axis_size(a) == 1 || room == 1)
+			continue;
+		if (axis_size(a) > room && axis_size(a) % room == 0)
+			a = axis_make(i, 1, room);
+		if (room % axis_size(a))
 			continue;
 		room /= axis_size(a);
 		out[n++] = a;

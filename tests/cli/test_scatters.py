@@ -94,3 +94,13 @@ def test_a_table_in_more_parts_than_what_is_read_stays(rows, cut, wanted, tmp_pa
     done = subprocess.run([TOOL, "simulate", tmp_path / "m.mlir", "--device", "tpu-v5e", "--json", "--ops"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert [(o["name"], o["bytes"]) for o in json.loads(done.stdout)["ops"] if o["stream"] != "compute"] == wanted
+
+
+@pytest.mark.parametrize("table, wanted", [(1024, [("all_reduce", 65536), ("collective_permute", 65536)]), (8192, [("all_reduce", 65536), ("collective_permute", 2048), ("collective_permute", 65536)])])
+def test_tables_go_to_a_part_of_a_larger_free_axis(table, wanted, tmp_path):
+    """Of two devices and four, XLA for CPU (8 devices) moves what is cut by the two to two of the four."""
+    text = READ % {"cut": '{"data"}, {}', "n": 1024}
+    (tmp_path / "m.mlir").write_text(text.replace('"data"=4', '"data"=2').replace("tensor<4096x16xf32>", "tensor<%dx32xf32>" % table).replace("x16xf32", "x32xf32").replace("1, 16>", "1, 32>"))
+    done = subprocess.run([TOOL, "simulate", tmp_path / "m.mlir", "--device", "tpu-v5e", "--json", "--ops"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert sorted((o["name"], o["bytes"]) for o in json.loads(done.stdout)["ops"] if o["stream"] != "compute") == wanted
