@@ -170,6 +170,9 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("molecules", "molecules", "data=4,model=4", V5E),
     ("poses", "posed", "data=2,model=4", V6E),
     ("restored pictures", "restored", "data=4,model=4", V5E),
+    ("alignments", "aligned", "data=4,model=4", V5E),
+    ("people's own weights", "personal", "data=4,model=4", V5E),
+    ("hashed letters", "spelled", "data=4,model=4", V5E),
 )]
 
 

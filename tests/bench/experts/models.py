@@ -101,6 +101,9 @@ TENSOR = {
     "scanned": {"megatron": {r"'(gate|new|up)'\]$": -1, r"'(out|down)'\]$": -2}},
     "molecules": {"megatron": {r"'(near|mix)'\]$": -1, r"'(filter|out)'\]$": -2}},
     "valued": {"megatron": {r"\[[02]\]\['[wb]'\]$": -1, r"\[[13]\]\['w'\]$": -2}},
+    "aligned": {"megatron": {r"\[[02]\]\['[wb]'\]$": -1, r"\[[13]\]\['w'\]$": -2}},
+    "personal": {"tables_rows": {r"'(users|things)'\]$": 0}, "tables_width": {r"'(users|things)'\]$": 1}},
+    "spelled": {"megatron": {r"'(gate|up)'\]$": -1, r"'down'\]$": -2}, "tables_rows": {r"'tables'": 0}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -135,7 +138,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "differential": SEQUENCE, "ahead": SEQUENCE, "slots": {"rows": {r"^batch\['pictures'\]": 1}}, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "softcapped": SEQUENCE, "biased": SEQUENCE, "parallel": SEQUENCE, "series": {"channels": {r"^batch": 1, r"'scale'\]$": 0}},
            "triplets": SEQUENCE, "rounded": SEQUENCE, "blended": SEQUENCE, "molecules": {"atoms": {r"^batch\['(kinds|places)'\]": 1}}, "linked": {"rows": {r"^batch\['images'\]": 1}},
-           "posed": IMAGES, "restored": IMAGES,
+           "posed": IMAGES, "restored": IMAGES, "aligned": {"frames": {r"^batch\['frames'\]": 1}}, "spelled": SEQUENCE,
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
