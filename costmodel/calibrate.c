@@ -268,6 +268,7 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 {
 	sample s[MAX_SAMPLES];
 	uint32_t n = 0;
+	*result = (calibration){0};
 	if (!rows->n)
 		return diag_set(d, ST_ERR_INVALID, "no measurements to fit to");
 	qsort(rows->p, rows->n, sizeof *rows->p, by_place);
@@ -372,7 +373,7 @@ status calibration_profile(const char *base_json, const device *fitted, const ca
 		if (fitted->peak_flops[e] != base.peak_flops[e])
 			set_number(cJSON_GetObjectItemCaseSensitive(o, "peak_flops"), elem_text((elem)e),
 				fitted->peak_flops[e], source);
-	if (fitted->memory_bytes_s != base.memory_bytes_s)
+	if (kernels[KERNEL_ELEMENTWISE].rows && fitted->memory_bytes_s != base.memory_bytes_s)
 		set_number(o, "memory_bytes_s", fitted->memory_bytes_s, source);
 	if (kernels[KERNEL_MATMUL].rows)
 		set_curve(o, "matmul_efficiency", &fitted->matmul_efficiency, source);
