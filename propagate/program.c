@@ -603,7 +603,7 @@ void program_simplify(program *p)
 	for (node_id n = 0; n < p->nodes.n; n++) {
 		node *nd = &p->nodes.p[n];
 		if (nd->kind != NODE_OP || nd->op_kind != OP_DOT_GENERAL ||
-			!contraction_is_turned(p->m, nd->op))
+			!contraction_is_swapped(p->m, nd->op))
 			continue;
 		p->rules->swapped = true;
 		rule_of_op(p->rules, p->m, nd->op, false, &nd->rule);

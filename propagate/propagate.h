@@ -54,7 +54,7 @@ typedef struct rule_table {
 	VEC(rule) rules;
 	index_map index;
 	bool any_size; /* elementwise ops have one where a dim is known at run time only, too */
-	bool swapped;  /* contractions are taken with their operands the other way round */
+	bool swapped;  /* contractions get the rule that they have with their operands swapped */
 } rule_table;
 void rule_table_init(rule_table *t);
 void rule_table_release(rule_table *t);
@@ -73,8 +73,8 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
  * and rule_of_op says so. */
 rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out);
 /* Is all that reads a dot_general a transpose which brings the free dims of its second operand
- * before those of the first? That is the same contraction the other way round. */
-bool contraction_is_turned(const module *m, op_id o);
+ * before those of the first? That is the contraction with its operands swapped. */
+bool contraction_is_swapped(const module *m, op_id o);
 /* n tensors of the same shape: dim d of all is factor d (edges, func results, barriers). */
 rule_id rule_identity(rule_table *t, const ir_type *ty, uint32_t n_operands, uint32_t n_results);
 /* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */
@@ -182,9 +182,9 @@ typedef enum program_reading {
 	READ_CONSERVATIVE, /* the same with its conservative-propagation option */
 	READ_AS_XLA,       /* as XLA does (behind passes_import): a broadcast that only adds dims of one
 	                      element is a reshape, whose axes travel in the first rounds, both ways */
-	READ_SIMPLIFIED,   /* as XLA for TPU and GPU, which simplify a program before they propagate: a
-	                      contraction and its transpose are the contraction the other way round, and
-	                      of axes that both operands offer alike the second one's win */
+	READ_SIMPLIFIED,   /* as XLA for TPU and GPU, which simplifies a program before it propagates: a
+	                      contraction that only a transpose reads, which swaps its operands' dims, is
+	                      the contraction with its operands swapped */
 } program_reading;
 
 /* m must have passed module_verify_types and not change while the program lives. All functions'

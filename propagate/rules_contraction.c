@@ -2,13 +2,13 @@
  * solvers. */
 #include "propagate/rules.h"
 
-bool contraction_is_turned(const module *m, op_id o)
+bool contraction_is_swapped(const module *m, op_id o)
 {
 	uint32_t n_batch = 0, n_contract = 0, n = 0;
-	if (op_at(m, o)->kind != OP_DOT_GENERAL ||
-		!op_ints(m, o, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch) ||
-		!op_ints(m, o, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contract))
+	if (op_at(m, o)->kind != OP_DOT_GENERAL)
 		return false;
+	op_ints(m, o, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch);
+	op_ints(m, o, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contract);
 	slot_id use = m->values.p[op_result(m, o, 0)].first_use;
 	if (use == ID_NONE || m->slots.p[use].next != ID_NONE)
 		return false;

@@ -268,7 +268,7 @@ int cmd_calibrate(int argc, char **argv)
 		st = read_tables(&a, texts, &base, &rows, &kernels, &d);
 	if (st == ST_OK && (rows.n || !kernels.n))
 		st = calibrate(&base, &rows, &fitted, &c, &d);
-	else
+	else if (st == ST_OK)
 		fitted = base;
 	if (st == ST_OK)
 		st = calibrate_kernels(&base, &kernels, &fitted, &c, &d);

@@ -82,7 +82,7 @@ def test_what_the_report_says(capsys):
 
 
 @pytest.mark.parametrize("program,plan", [
-    ("generated", "batch(data) made(model)"),  # a contraction and its transpose are turned before shardings are propagated
+    ("generated", "batch(data) made(model)"),  # contractions have their operands swapped before shardings are propagated
     ("hashed", "batch(model) tables_rows(data) zero2(model)"),  # tables in more parts than points stay
     ("crossed", "batch(model) tables_rows(data) zero3(model)"),  # .. and sums over all devices of what is read are split
     ("bags", "batch(model) tables_rows(data) zero3(model)"),

@@ -14,7 +14,7 @@ TOOL = os.path.abspath(os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build",
 import on_device  # noqa: E402
 from shardwright import calibration  # noqa: E402
 
-QUICK = "import sys; from shardwright import calibration as c; c.ROUNDS, c.LEAST_SECONDS = 1, 1e-4; c.TINY_LENGTHS = c.TINY_COLLECTIVES = (2, 8); sys.exit(c.main(sys.argv))"
+QUICK = "import sys; from shardwright import calibration as c; c.ROUNDS, c.LEAST_SECONDS = 3, 1e-3; c.TINY_LENGTHS = c.TINY_COLLECTIVES = (2, 8); sys.exit(c.main(sys.argv))"
 
 
 def environment(devices):

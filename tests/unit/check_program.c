@@ -217,6 +217,59 @@ START_TEST(broadcasts_without_new_elements)
 }
 END_TEST
 
+/* Both operands offer "a" for a free dim. A contraction that only a transpose reads, which swaps
+ * them, takes the second one's where XLA simplifies before it propagates. */
+#define PLAIN "8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"a\"}]>}"
+#define BATCHED "2x8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {\"a\"}]>}"
+#define CONTRACTION(operand, result, dims, from, to, then, returned) \
+	"module {\nsdy.mesh @mesh = <[\"a\"=2]>\nfunc.func @main(%x: tensor<" operand \
+	", %y: tensor<" operand ") -> " returned " {\n  %0 = stablehlo.dot_general %x, %y, " dims \
+	" : (tensor<" from ">, tensor<" from ">) -> tensor<" result \
+	">\n  %1 = stablehlo.transpose %0, dims = " to " : (tensor<" result ">) -> tensor<" result \
+	">\n" then "}\n}\n"
+#define ONE(type) "  return %1 : tensor<" type ">\n", "tensor<" type ">"
+#define BOTH(type) \
+	"  return %0, %1 : tensor<" type ">, tensor<" type ">\n", "(tensor<" type ">, tensor<" type ">)"
+#define OF_MATRICES(to, then) \
+	EXPAND(PLAIN, "4x4xf32", "contracting_dims = [0] x [0]", "8x4xf32", to, then)
+#define OF_BATCHES(to, then) \
+	EXPAND(BATCHED, "2x4x4xf32", "batching_dims = [0] x [0], contracting_dims = [1] x [1]", \
+		"2x8x4xf32", to, then)
+#define EXPAND(...) CONTRACTION(__VA_ARGS__)
+static const struct {
+	const char *text;
+	uint32_t first; /* free dim of the result */
+	bool swapped;
+} contractions[] = {
+	{OF_MATRICES("[1, 0]", ONE("4x4xf32")), 0, true},
+	{OF_MATRICES("[0, 1]", ONE("4x4xf32")), 0, false},
+	{OF_MATRICES("[1, 0]", BOTH("4x4xf32")), 0, false},
+	{OF_BATCHES("[0, 2, 1]", ONE("2x4x4xf32")), 1, true},
+	{OF_BATCHES("[0, 1, 2]", ONE("2x4x4xf32")), 1, false},
+	{OF_BATCHES("[0, 2, 1]", BOTH("2x4x4xf32")), 1, false},
+};
+
+START_TEST(swapped_contractions)
+{
+	static const propagate_options rounds = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true};
+	uint32_t first = contractions[_i].first;
+	for (program_reading how = READ_AS_XLA; how <= READ_SIMPLIFIED; how++) {
+		planned x;
+		planned_read_as(&x, contractions[_i].text, how);
+		propagation *s = propagation_new(x.p, x.m->shardings, &rounds);
+		propagation_run(s);
+		const node *dot = find(x.p, OP_DOT_GENERAL);
+		const sharding *got =
+			sharding_get(x.m->shardings, propagation_shardings(s)[node_slots(x.p, dot)[2]]);
+		bool swapped = how == READ_SIMPLIFIED && contractions[_i].swapped;
+		ck_assert_uint_eq(sharding_dim(got, first).n, !swapped);
+		ck_assert_uint_eq(sharding_dim(got, first + 1).n, swapped);
+		propagation_free(s);
+		planned_release(&x);
+	}
+}
+END_TEST
+
 START_TEST(edges_share_a_pval)
 {
 	strbuf text;
@@ -341,6 +394,7 @@ int main(void)
 	tcase_add_test(tc, trip_bounds);
 	tcase_add_test(tc, carried_trip_counts);
 	tcase_add_test(tc, broadcasts_without_new_elements);
+	tcase_add_loop_test(tc, swapped_contractions, 0, (int)COUNT_OF(contractions));
 	tcase_add_test(tc, edges_share_a_pval);
 	tcase_add_test(tc, dead_ops);
 	tcase_add_loop_test(tc, links_are_sound, 0, 4);

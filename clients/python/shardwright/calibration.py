@@ -2,7 +2,7 @@
 
 Times matmuls and elementwise kernels of one device, and collectives between the devices of this host, over sizes from kilobytes to a gigabyte. The
 tables go to `shardwright calibrate`, which fits launch, latency, bandwidth and efficiencies of the profile to them and says how far off it was
-before and is after. Needs jax, a minute or two, and devices that nothing else uses. What the profile is good for: --device-file DEVICE.json.
+before and is after. Needs jax, some minutes, and devices that nothing else uses. What the profile is good for: --device-file DEVICE.json.
 
 A time is a slope: of a program that does the same thing one after the other, and of one that does it four times as often. So neither Python nor what
 starts a program counts. Of collectives it is what they add to the same program without them. On TPU kernels are left out, as the profiles have the
