@@ -68,6 +68,36 @@ def count(text):
     return forked(_count, text)
 
 
+def _swapped(text):
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        for op in [o for o in _walk(module.operation) if o.name == "stablehlo.transpose"]:
+            dot = op.operands[0].owner
+            if not isinstance(dot, ir.Operation) or dot.name != "stablehlo.dot_general" or len(list(dot.results[0].uses)) != 1:
+                continue
+            of = stablehlo.DotDimensionNumbers(dot.attributes["dot_dimension_numbers"])
+            batch, rank = len(of.lhs_batching_dimensions), len(list(ir.DenseI64ArrayAttr(op.attributes["permutation"])))
+            left = ir.RankedTensorType(dot.operands[0].type).rank - batch - len(of.lhs_contracting_dimensions)
+            wanted = [*range(batch), *range(batch + left, rank), *range(batch, batch + left)]
+            if list(ir.DenseI64ArrayAttr(op.attributes["permutation"])) != wanted or not 0 < left < rank - batch:
+                continue
+            numbers = stablehlo.DotDimensionNumbers.get(of.rhs_batching_dimensions, of.lhs_batching_dimensions, of.rhs_contracting_dimensions, of.lhs_contracting_dimensions)
+            new = ir.Operation.create("stablehlo.dot_general", [op.results[0].type], [dot.operands[1], dot.operands[0]], {"dot_dimension_numbers": numbers},
+                                      loc=op.location, ip=ir.InsertionPoint(op))
+            op.results[0].replace_all_uses_with(new.results[0])
+            op.erase()
+            dot.erase()
+        return str(module)
+
+
+def swapped(text):
+    """The text as XLA for TPU and GPU simplifies it before it propagates: a contraction that only a transpose reads, which swaps its operands' free dims, has them swapped."""
+    return forked(_swapped, text)
+
+
 def placed_counts(text):
     """Collectives of an annotated module without calls as Shardy places them."""
     return forked(lambda: _count(_run(PLACED, text)))

@@ -22,10 +22,12 @@ def test_placed_counts(tool, name, label):
     patterns, results = cases.strategies(name, text)[label]
     annotated = annotate(text, cases.MESH, patterns, results)
     expanded = tool.inlined(cases.expanded(annotated))
-    assert lowered(tool, annotated, "h100")["placed"] == sdy.placed_counts(expanded)
+    assert lowered(tool, annotated, "cpu")["placed"] == sdy.placed_counts(expanded)
     # XLA for TPU makes equal ops one before it propagates. Copies of constants stand where each was, not where the first was: with
-    # shardings that contradict each other that can decide
-    assert label.startswith("random") or lowered(tool, annotated)["placed"] == sdy.placed_counts(sdy.run("cse", expanded))
+    # shardings that contradict each other that can decide, and so can the order in which ops stand when operands are swapped (11 of 42
+    # random strategies)
+    assert label.startswith("random") or lowered(tool, annotated, "h100")["placed"] == sdy.placed_counts(sdy.swapped(expanded))
+    assert label.startswith("random") or lowered(tool, annotated)["placed"] == sdy.placed_counts(sdy.swapped(sdy.run("cse", expanded)))
 
 
 def expert(strategy, text):
@@ -103,4 +105,4 @@ def test_schedules_about_inner_values(tool, tmp_path, program, schedule):
          "--schedule", os.path.join(cases.CORPUS, "..", "..", "examples", "partir", schedule + ".json"), "--emit-mlir", emitted)
     text = emitted.read_text()
     assert "sdy.sharding_constraint" in text and (schedule != "bp_mp_mq" or 'replicated={"model"}' in text)
-    assert lowered(tool, text, "h100")["placed"] == sdy.placed_counts(tool.inlined(cases.expanded(text)))
+    assert lowered(tool, text, "h100")["placed"] == sdy.placed_counts(sdy.swapped(tool.inlined(cases.expanded(text))))
