@@ -219,8 +219,9 @@ typedef struct op_work {
 	int64_t sorted_row, sorted_elements; /* > 0: a sort, or a top_k, along the last dim: its length,
 	                                        and elements of each array */
 	uint32_t sorted_arrays;              /* 0: a top_k */
-	int64_t sum_elements;                /* of reduces: elements that become one */
-	int64_t window_elements;             /* of windows: places of one */
+	int64_t selected_flops;  /* of a top_k in one pass: each element goes down a heap of k */
+	int64_t sum_elements;    /* of reduces: elements that become one */
+	int64_t window_elements; /* of windows: places of one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
 	                         places; its operations */
 	int64_t loop_kernels; /* of scatters that libtpu makes a loop of: small kernels of all its
@@ -262,6 +263,8 @@ void work_as_radix_sort(op_work *w);
 /* A sort along the lanes as XLA for TPU makes it, with copies that turn them into sublanes and
  * back. */
 void work_as_turned_sort(op_work *w, int64_t lanes);
+/* A top_k in one pass over its operand. XLA estimates no time for it. */
+void work_as_selection(op_work *w);
 /* True for every op kind when costmodel knows its cost word. */
 bool op_cost_known(op_kind k);
 /* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts

@@ -175,3 +175,9 @@ void work_as_turned_sort(op_work *w, int64_t lanes)
 	int64_t turned = sat_mul(sat_mul(2 * HALF_RATE, in + out), array);
 	w->again_bytes = sat_add(turned, in == 1 ? array : 0);
 }
+
+void work_as_selection(op_work *w)
+{
+	w->vector_flops = w->selected_flops;
+	w->sorted_row = 0;
+}

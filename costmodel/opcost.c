@@ -263,6 +263,13 @@ static void cost_window(const op_view *v, op_work *w)
 	w->window_elements = taps;
 }
 
+/* k of a top_k. */
+static int64_t found_in_row(const op_view *v)
+{
+	const ir_type *ty = slot_type(v, v->n->n_operands);
+	return ty && ty->rank ? ty->dims[ty->rank - 1] : 1;
+}
+
 /* A sorting network of log(log + 1) / 2 stages along the sorted dim. */
 static void cost_sort(const op_view *v, op_work *w)
 {
@@ -275,6 +282,8 @@ static void cost_sort(const op_view *v, op_work *w)
 	w->sorted_row = rows ? local_dim(v, 0, ty->rank - 1) : 0;
 	w->sorted_elements = rows ? local_elements(v, 0) : 0;
 	w->sorted_arrays = v->n->op_kind == OP_SORT ? v->n->n_operands : 0;
+	if (v->n->op_kind == OP_CHLO_TOP_K)
+		w->selected_flops = sat_mul(operand_elements(v), 1 + log2_steps(found_in_row(v)));
 }
 
 static void cost_solve(const op_view *v, op_work *w)

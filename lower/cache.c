@@ -259,21 +259,53 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 	return false;
 }
 
-/* XLA for GPU and CPU transforms whole values, and takes the largest of whole ones: on GPU only
- * where some devices have the same part of it (jax 0.10.2). libtpu makes products and sorts of both
- * first.
- */
-static bool works_whole(const lower_cache *c, const node *n, sharding_id in)
+/* XLA for GPU and CPU transforms whole values (jax 0.10.2); libtpu makes products of it first. What
+ * finds the largest of parts takes whole ones where some devices have the same part. */
+static bool works_whole(const lower_cache *c, node_id id, sharding_id in)
 {
-	if (c->target == TARGET_TPU || (n->op_kind != OP_FFT && n->op_kind != OP_CHLO_TOP_K))
+	const node *n = &c->p->nodes.p[id];
+	if (n->op_kind == OP_FFT)
+		return c->target != TARGET_TPU;
+	if (n->op_kind != OP_CHLO_TOP_K)
 		return false;
-	if (n->op_kind == OP_FFT || c->target == TARGET_CPU)
-		return true;
+	switch (top_k_way_of_op(c->p, id, c->target)) {
+	case TOP_K_SORT: return false;
+	case TOP_K_WHOLE:
+	case TOP_K_PACKED: return true;
+	case TOP_K_OF_PARTS: break;
+	}
 	int64_t parts = 1;
 	const sharding *s = sharding_get(c->t, in);
 	for (uint32_t d = 0; d < s->rank; d++)
 		parts *= sharding_dim_parts(s, d);
 	return parts < c->t->meshes.p[c->mesh].n_devices;
+}
+
+/* A top_k that works where its operand is, cut along the dim that it looks through: each result has
+ * the largest of a device's part, and is gathered. Returns what it is gathered to, of which the
+ * largest are taken again; SHARDING_NONE: it does not. */
+static sharding_id find_candidates(const lower_cache *c, node_id id, sharding_id *at)
+{
+	const node *n = &c->p->nodes.p[id];
+	if (n->op_kind != OP_CHLO_TOP_K || c->planner == PLANNER_SHARDY)
+		return SHARDING_NONE;
+	const sharding *s = sharding_get(c->t, at[0]);
+	uint32_t last = s->rank - 1;
+	if (!s->rank || !s->dims[last].n || s->n_unreduced)
+		return SHARDING_NONE;
+	const ir_type *keys = type_get(c->p->m, slot_type_id(c, n, 0)),
+				  *found = type_get(c->p->m, slot_type_id(c, n, n->n_operands));
+	bool takes = c->planner == PLANNER_EXACT
+		? top_k_moves_less(keys, found->dims[last], sharding_dim_parts(s, last))
+		: top_k_way_of_op(c->p, id, c->target) == TOP_K_OF_PARTS && !works_whole(c, id, at[0]);
+	if (!takes)
+		return SHARDING_NONE;
+	for (uint32_t r = 0; r < n->n_results; r++)
+		at[n->n_operands + r] = at[0];
+	sharding_edit e;
+	sharding_to_edit(c->t, at[0], &e);
+	e.dims[last].axes.n = 0;
+	return sharding_intern(c->t, &e);
 }
 
 /* Of a convolution, what explicit_op.windowed, wide and depthwise say. */
@@ -372,7 +404,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		.slots = key,
 		.plan = {.at = at}};
 	axes_buf reduce = {.n = 0}, windows = {.n = 0};
-	sharding_id after = SHARDING_NONE;
+	sharding_id after = SHARDING_NONE, largest = SHARDING_NONE;
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
 		int64_t *sizes = arena_array(&c->scratch, int64_t, n_slots);
@@ -386,7 +418,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			.in = in,
 			.mesh = c->mesh,
 			.partitioner = c->planner == PLANNER_XLA,
-			.whole = works_whole(c, n, slots[0])};
+			.whole = works_whole(c, id, slots[0])};
 		if (n->op_kind == OP_CONVOLUTION)
 			find_windows(c, n, &op);
 		if (is_dot(n->op_kind)) {
@@ -394,7 +426,9 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			if (in[2] != slots[2])
 				e->via = in[2];
 		}
-		after = explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
+		after = largest = find_candidates(c, id, at);
+		if (largest == SHARDING_NONE)
+			after = explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
 		if (op.wide && op.partitioner)
 			split_sum(c, &op, at[0], &reduce, &windows);
 		arena_rewind(&c->scratch, mark);
@@ -402,7 +436,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
 	for (uint32_t i = 0; i < n_slots; i++)
 		at[i] = cache_plain(c, at[i], type_get(c->p->m, slot_type_id(c, n, i))->rank);
-	e->plan.whole = c->planner == PLANNER_EXACT && is_planned(c, n) && needs_more(c, n, slots);
+	e->plan.whole = c->planner == PLANNER_EXACT && largest == SHARDING_NONE && is_planned(c, n) &&
+		needs_more(c, n, slots);
 	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) &&
 		!emit_runs_on_parts(c->p, c->t, id, &(node_plan){.at = at, .reduce = axes_of(&reduce)})) {
 		for (uint32_t i = 0; i < n_slots; i++)
@@ -412,7 +447,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		e->plan.whole = true;
 	}
 	for (uint32_t i = 0; i < n_slots; i++)
-		bytes[i] = type_bytes(c, at[i], slot_type_id(c, n, i));
+		bytes[i] = type_bytes(c, i < n->n_operands || largest == SHARDING_NONE ? at[i] : largest,
+			slot_type_id(c, n, i));
 	e->bytes = bytes;
 	if (c->planner != PLANNER_SHARDY && is_planned(c, n))
 		e->halo = halo_of(c, n, at);
@@ -432,9 +468,12 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		if (windows.n)
 			e->reduce_windows = cache_reduce_step(c, axes_of(&windows), at[n->n_operands]);
 	}
-	if (after != SHARDING_NONE)
-		e->gather = cache_reshard(
-			c, at[n->n_operands], cache_plain(c, after, 0), slot_type_id(c, n, n->n_operands));
+	if (after != SHARDING_NONE) {
+		e->gather = arena_array(&c->mem, const reshard_entry *, n->n_results);
+		for (uint32_t i = n->n_operands; i < n_slots; i++)
+			e->gather[i - n->n_operands] =
+				cache_reshard(c, at[i], cache_plain(c, after, 0), slot_type_id(c, n, i));
+	}
 	e->still = n->n_results == 1 && !e->gather && !e->halo && !e->reduce &&
 		e->via == SHARDING_NONE && same_slots(at, key, n_slots);
 	return e;

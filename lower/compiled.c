@@ -117,18 +117,20 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 	}
 }
 
-/* What an all_to_all brings to a top_k and nothing else. 16-bit keys share a word with their
- * positions; others come back with them. */
+/* What an all_to_all brings to a top_k that is a sort, and to nothing else: 16-bit keys share a
+ * word with their positions; others come back with them. What is gathered for one that packs both
+ * into a word stays. */
 static void send_words_of_keys(lowered *l, const lop *top_k)
 {
 	const lval *v = &l->vals.p[l->operands.p[top_k->operands]];
 	lop *o = v->def == ID_NONE ? NULL : &l->ops.p[v->def];
 	int bits = elem_bits(type_get(l->p->m, v->type)->elem);
-	if (!o || o->kind != LOP_COLLECTIVE || lop_is_own(l, o) || o->coll != COLL_ALL_TO_ALL ||
-		v->n_uses != 1 || bits > 32)
+	bool packed = top_k_way_of_op(l->p, top_k->node, l->target) == TOP_K_PACKED;
+	if (!o || o->kind != LOP_COLLECTIVE || lop_is_own(l, o) ||
+		o->coll != (packed ? COLL_ALL_GATHER : COLL_ALL_TO_ALL) || v->n_uses != 1 || bits > 32)
 		return;
 	enum { WORD_BITS = 32 };
-	int64_t arrays = bits < WORD_BITS ? 2 : 3;
+	int64_t arrays = packed ? 1 : bits < WORD_BITS ? 2 : 3;
 	o->bytes = sat_mul(o->bytes, arrays * WORD_BITS / MAX(bits, 1));
 }
 

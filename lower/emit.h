@@ -86,7 +86,9 @@ bool emit_has_zero(const emitter *e, type_id type); /* to pad with */
 type_id emit_resized_type(emitter *e, value_id v, uint32_t d, int64_t size);
 value_id emit_scalar_zero(emitter *e, value_id like);
 value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const ir_type *to);
-value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b);
+value_id emit_compare(emitter *e, const char *way, value_id a, value_id b);
+/* Of floats in their total order. */
+value_id emit_compare_totally(emitter *e, const char *way, value_id a, value_id b);
 value_id emit_select(
 	emitter *e, value_id where, value_id v, value_id otherwise); /* otherwise: a scalar */
 /* Padded at the end of dim d, or cut off there. */
@@ -204,6 +206,13 @@ bool emit_moved(emitter *e, const node *n, const lop *o);
 /* The same before anything is written; of windows whose start value would count more than once true
  * all the same. */
 bool emit_may_move(emitter *e, const node *n, const lop *o);
+
+/* ---------------------------------------------------------------- emit_top_k.c */
+
+/* A top_k whose plan has it look through parts of its dim. */
+bool emit_takes_candidates(const emitter *e, const node *n, const lop *o);
+/* Its results, of all of the dim: what is gathered on the way is written, too. */
+void emit_top_k(emitter *e, const node *n, const lop *o);
 
 /* ---------------------------------------------------------------- emit_ops.c */
 

@@ -279,7 +279,8 @@ static bool can_run_on_shards(op_kind k)
 static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_factors **cut)
 {
 	*cut = NULL;
-	if (!any_sharded(e, n, o) || n->op_kind == OP_OPTIMIZATION_BARRIER)
+	if (!any_sharded(e, n, o) || n->op_kind == OP_OPTIMIZATION_BARRIER ||
+		emit_takes_candidates(e, n, o))
 		return true;
 	if (n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT) {
 		attr_id a = op_attr(e->m, n->op, "value");
@@ -599,6 +600,10 @@ status emit_compute(emitter *e, const lop *o)
 	TRY(emit_check_supported(e, n));
 	if (n->op_kind == OP_PARTITION_ID) {
 		e->value[o->results] = emit_device_id(e);
+		return ST_OK;
+	}
+	if (emit_takes_candidates(e, n, o)) {
+		emit_top_k(e, n, o);
 		return ST_OK;
 	}
 	bool shards = runs_on_shards(e, n, o, &cut);

@@ -122,21 +122,35 @@ static value_id spread(emitter *e, value_id scalar, const ir_type *to)
 	return emit_broadcast(e, scalar, NULL, 0, to);
 }
 
-value_id emit_compare(emitter *e, const char *direction_text, value_id a, value_id b)
+static void set_word(emitter *e, op_id o, const char *name, const char *word)
+{
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_printf(
+		&text, "#stablehlo<%s %s>", !strcmp(name, "compare_type") ? "comparison_type" : name, word);
+	const attr a = {.kind = ATTR_ENUM,
+		.type = ID_NONE,
+		.text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
+		.word = {word, strlen(word)}};
+	strbuf_release(&text);
+	op_attr_set(e->m, o, name, attr_new(e->m, &a));
+}
+
+value_id emit_compare(emitter *e, const char *way, value_id a, value_id b)
 {
 	const ir_type t = *value_type(e->m, a);
 	const value_id operands[2] = {a, b};
 	op_id o = emit_op(e, OP_COMPARE, operands, 2, type_tensor(e->m, ELEM_I1, t.rank, t.dims), 0);
-	strbuf text;
-	strbuf_init(&text);
-	strbuf_printf(&text, "#stablehlo<comparison_direction %s>", direction_text);
-	const attr way = {.kind = ATTR_ENUM,
-		.type = ID_NONE,
-		.text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
-		.word = {direction_text, strlen(direction_text)}};
-	strbuf_release(&text);
-	op_attr_set(e->m, o, "comparison_direction", attr_new(e->m, &way));
+	set_word(e, o, "comparison_direction", way);
 	return op_result(e->m, o, 0);
+}
+
+value_id emit_compare_totally(emitter *e, const char *way, value_id a, value_id b)
+{
+	value_id v = emit_compare(e, way, a, b);
+	if (!elem_is_int((elem)value_type(e->m, a)->elem))
+		set_word(e, value_def(e->m, v), "compare_type", "TOTALORDER");
+	return v;
 }
 
 value_id emit_select(emitter *e, value_id where, value_id v, value_id otherwise)

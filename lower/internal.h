@@ -59,6 +59,12 @@ void axes_difference(axes a, axes b, axes_buf *out);
 bool partition_dot(const axes *at, const uint8_t *class, uint32_t n_factors, const int64_t *sizes,
 	axes mesh, arena *mem, axes *common, axes *after);
 
+/* ---------------------------------------------------------------- top_k.c */
+
+/* Of our own program: is what a top_k finds in so many equal parts of its dim less than the keys?
+ */
+bool top_k_moves_less(const ir_type *keys, int64_t k, int64_t parts);
+
 /* ---------------------------------------------------------------- partition_reshard.c */
 
 /* Where XLA's partitioner passes between two shardings of a value before it goes on to the second;
@@ -104,7 +110,8 @@ typedef struct plan_entry {
 	const collective_step *reduce_windows; /* of a convolution: what is summed behind that; NULL:
 	                                          nothing */
 	const reshard_entry *gather_first;     /* of a scatter: in front of the sum; NULL: not */
-	const reshard_entry *gather;  /* of a dot: behind the sum its parts are gathered; NULL: not */
+	const reshard_entry **gather; /* by result, of a dot and a top_k: its parts are gathered, behind
+	                                 the sum; NULL: not */
 	const struct halo_plan *halo; /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id
 		via;    /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */
@@ -131,7 +138,7 @@ struct io_entry { /* of an argument or result of main */
 enum {               /* what a node has to do with the width of elements */
 	NODE_ROUNDS = 1, /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	NODE_CONVERTS,
-	NODE_KEYS, /* a top_k: TPU sorts words of 32 bits */
+	NODE_KEYS, /* a top_k: TPU sorts and packs words of 32 bits */
 };
 /* Who decides where an op runs. */
 enum {

@@ -57,6 +57,19 @@ typedef struct reshard_plan {
 
 /* Whose compiler makes the program. */
 typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
+/* What the target's compiler makes of a top_k. */
+typedef enum top_k_way {
+	TOP_K_SORT,     /* a sort of keys and positions, partitioned as one */
+	TOP_K_OF_PARTS, /* those of each part in one pass, and of what is gathered of them the largest;
+	                   all of it on every device where some devices have the same part */
+	TOP_K_PACKED,   /* keys and positions in one word; all of it on every device */
+	TOP_K_WHOLE,    /* all of it on every device */
+} top_k_way;
+/* Of rows of n elements of that many bits, in the whole program. */
+top_k_way top_k_way_of(lower_target target, int64_t n, int64_t k, int bits);
+/* Of a chlo.top_k. */
+top_k_way top_k_way_of_op(const program *p, node_id id, lower_target target);
+
 /* Memoised pure facts of lowering for one program and sharding table. One thread each. */
 typedef struct lower_cache lower_cache;
 lower_cache *lower_cache_new(const program *p, sharding_table *t);
@@ -160,9 +173,10 @@ typedef struct lop {
 	uint8_t kind, coll; /* collective_kind */
 	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
 	bool erased;
-	bool halo;  /* LOP_COLLECTIVE, compiled level: a permute of borders (given too); operands: the
-	               value and, behind the  first of several permutes, what the one before it left;
-	               bytes: of the border */
+	bool halo;  /* LOP_COLLECTIVE, levels that are costed: given, and written with the op that
+	               it is for. A permute of borders: operands are the value and, behind the first of
+	               several permutes, what the one before it left; bytes: of the border. A gather of
+	               what a top_k found in parts */
 	bool given; /* LOP_COLLECTIVE: the program's own; only at the levels that are costed it is more
 	               than a LOP_COMPUTE */
 	node_id node; /* the node it comes from; ID_NONE for arguments of main */

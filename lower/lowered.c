@@ -254,10 +254,13 @@ static void build_planned(builder *b, node_id id)
 				x = lowered_add_collective(l, sums[k], x, l->vals.p[x].bytes, id, b->region);
 				l->ops.p[l->vals.p[x].def].reduction = b->c->node_reduction[id];
 			}
-		for (uint32_t g = 0; e->gather && g < e->gather->plan.n; g++) {
+		const reshard_entry *gather = e->gather ? e->gather[r] : NULL;
+		for (uint32_t g = 0; gather && g < gather->plan.n; g++) {
 			x = lowered_add_collective(
-				l, &e->gather->plan.steps[g], x, e->gather->bytes[g], id, b->region);
-			l->ops.p[l->vals.p[x].def].given = true; /* no reshard that could go another way */
+				l, &gather->plan.steps[g], x, gather->bytes[g], id, b->region);
+			lop *moved = &l->ops.p[l->vals.p[x].def];
+			moved->given = true; /* no reshard that could go another way */
+			moved->halo = n->op_kind == OP_CHLO_TOP_K;
 		}
 		if (e->via != SHARDING_NONE && !e->gather)
 			x = reshard_value(b, x, e->via, id);

@@ -350,6 +350,15 @@ static void note_windows(const simulator *s, const struct op_rows *r, work_entry
 	e->windows_stored = (uint32_t)(1024 * (__int128)stored / bytes);
 }
 
+/* A top_k that XLA for TPU makes no sort of. */
+static bool selects(const simulator *s, node_id id)
+{
+	if (s->p->nodes.p[id].op_kind != OP_CHLO_TOP_K)
+		return false;
+	top_k_way way = top_k_way_of_op(s->p, id, TARGET_TPU);
+	return way == TOP_K_OF_PARTS || way == TOP_K_PACKED;
+}
+
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -374,8 +383,12 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		work_as_vectors(&w, s->dev.tile_second, s->dev.tile_minor);
 	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
 		work_as_radix_sort(&w);
-	if (s->dev.target == TARGET_TPU && w.sorted_row > 0)
-		work_as_turned_sort(&w, s->dev.tile_minor);
+	if (s->dev.target == TARGET_TPU && w.sorted_row > 0) {
+		if (selects(s, id))
+			work_as_selection(&w);
+		else
+			work_as_turned_sort(&w, s->dev.tile_minor);
+	}
 	uint8_t reorders = s->dev.target == TARGET_TPU ? untiled_operands(&s->dev, &w)
 		: s->dev.target == TARGET_GPU              ? w.unsorted
 												   : 0;

@@ -169,7 +169,7 @@ def test_explicit_reshards(tool, seed, full):
 EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero2", "zero3_donated", "megatron")] + [
     pytest.param("mlp", "zero2", marks=pytest.mark.slow)] + [
     ("transformer_2_tiny", label) for label in ("data_megatron", "zero3_donated", "sequence", "width", "vocabulary", "sub_axes")] + [
-    (name, "zero3_donated") for name in cases.TINY] + [
+    pytest.param(name, "zero3_donated", marks=[pytest.mark.slow] * (name in ("llama_2_tiny", "encoder_decoder_tiny", "dit_tiny"))) for name in cases.TINY] + [
     pytest.param(name, "data", marks=pytest.mark.slow) for name in cases.TINY] + [
     pytest.param(name, "data_megatron", marks=pytest.mark.slow) for name in cases.TINY if name not in ("encoder_decoder_tiny", "dit_tiny")] + [
     ("graph_net_tiny", "edges"), pytest.param("resnet_tiny", "spatial", marks=pytest.mark.slow), ("ssm_tiny", "states"), ("mixed_precision_tiny", "megatron"), ("shard_map_step_tiny", "data_megatron")] + [

@@ -53,7 +53,8 @@ def test_crash_is_reported():
         sdy.run(sdy.PROPAGATE, "module { func.func @main( }")
 
 
-def test_corpus_is_current():
+@pytest.mark.parametrize("names", [pytest.param(cases.SMALL, id="small"), pytest.param((), id="all", marks=pytest.mark.slow)])
+def test_corpus_is_current(names):
     mint = os.path.join(cases.CORPUS, "mint.py")
-    done = subprocess.run([sys.executable, mint, "--check"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, mint, "--check", *names], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
