@@ -1,5 +1,6 @@
 /* A top_k along a dim that is cut: the largest of every part, then the largest of these. Equal keys
- * stay in the order of their positions: parts are gathered in that order, and the sort is stable. */
+ * stay in the order of their positions: parts are gathered in that order, and the sort is stable.
+ */
 #include "lower/emit.h"
 
 /* The largest of a device's part, and where they are in all of the dim. */
@@ -9,8 +10,8 @@ static void largest_of_part(
 	int64_t own = value_type(e->m, part)->dims[value_type(e->m, part)->rank - 1];
 	op_id o = emit_copy_op(e, n, &part, types);
 	const ir_type positions = *type_get(e->m, types[1]);
-	const value_id sum[2] = {op_result(e->m, o, 1),
-		emit_broadcast(e, emit_offset(e, cut, own), NULL, 0, &positions)};
+	const value_id sum[2] = {
+		op_result(e->m, o, 1), emit_broadcast(e, emit_offset(e, cut, own), NULL, 0, &positions)};
 	found[0] = op_result(e->m, o, 0);
 	found[1] = op_result(e->m, emit_op(e, OP_ADD, sum, 2, types[1], 0), 0);
 }
@@ -44,8 +45,8 @@ bool emit_takes_candidates(const emitter *e, const node *n, const lop *o)
 	const sharding *s = sharding_get(e->m->shardings, o->plan->at[0]);
 	const ir_type *found = emit_slot_type(e, n, n->n_operands);
 	return s->rank && o->plan->at[0] == o->plan->at[n->n_operands] && s->dims[s->rank - 1].n &&
-		top_k_moves_less(emit_slot_type(e, n, 0), found->dims[s->rank - 1],
-			sharding_dim_parts(s, s->rank - 1));
+		top_k_moves_less(
+			emit_slot_type(e, n, 0), found->dims[s->rank - 1], sharding_dim_parts(s, s->rank - 1));
 }
 
 void emit_top_k(emitter *e, const node *n, const lop *o)

@@ -42,14 +42,14 @@ top_k_way top_k_way_of_op(const program *p, node_id id, lower_target target)
 	const ir_type *keys = type_get(p->m, p->vals.p[node_slots(p, n)[0]].type),
 				  *found = type_get(p->m, p->vals.p[node_slots(p, n)[n->n_operands]].type);
 	uint32_t last = keys->rank - 1;
-	return keys->rank ? top_k_way_of(target, keys->dims[last], found->dims[last], elem_bits(keys->elem))
-					  : TOP_K_SORT;
+	return keys->rank
+		? top_k_way_of(target, keys->dims[last], found->dims[last], elem_bits(keys->elem))
+		: TOP_K_SORT;
 }
 
 bool top_k_moves_less(const ir_type *keys, int64_t k, int64_t parts)
 {
 	enum { POSITION_BITS = 32 };
 	int64_t n = keys->dims[keys->rank - 1], bits = elem_bits(keys->elem);
-	return n % parts == 0 &&
-		sat_mul(sat_mul(k, parts), bits + POSITION_BITS) < sat_mul(n, bits);
+	return n % parts == 0 && sat_mul(sat_mul(k, parts), bits + POSITION_BITS) < sat_mul(n, bits);
 }

@@ -34,7 +34,8 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 	if (from->class != CLASS_ELEMENTWISE)
 		return false;
 	if (o->work != UINT32_MAX && work_at(s, o)->takes_no_work && from->work != UINT32_MAX &&
-		!work_at(s, from)->spread)
+		!work_at(s, from)->spread &&
+		(!work_at(s, from)->takes_no_work || work_at(s, from)->slice_bytes))
 		return false;
 	switch (o->class) {
 	case CLASS_ELEMENTWISE:

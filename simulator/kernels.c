@@ -147,7 +147,7 @@ static bool sums_quantised(const simulator *s, const sim_op *sum, lval_id v)
 /* A compiler with kernels of several results sums a value up where it is made, or where another sum
  * reads it, when all else that the sum reads is there by then. The value, which is the largest that
  * is read, is not read again then. *product: it is made by a kernel with a contraction. */
-static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
+static bool joins_other(simulator *s, const lowered *l, const kernel *k, const sim_op **product)
 {
 	*product = NULL;
 	if (!s->dev.vector_bytes_s[0] ||
@@ -155,7 +155,9 @@ static bool joins_other(simulator *s, const kernel *k, const sim_op **product)
 		k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
 		return false;
 	uint32_t most = largest_read(k);
-	if (s->ops[k->root].class == CLASS_ELEMENTWISE && k->written != k->read[most].elements)
+	if (s->ops[k->root].class == CLASS_ELEMENTWISE &&
+		(k->written != k->read[most].elements ||
+			elements_of(l, k->read[most].val) != elements_of(l, l->ops.p[k->root].results)))
 		return false;
 	lop_id there = 0;
 	for (uint32_t i = 0; i < k->n_reads; i++)
@@ -476,24 +478,50 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 		!is_summed_up(s, o);
 }
 
+/* What a dynamic_update_slice writes. */
+static lval_id updated_part(const lowered *l, lop_id update)
+{
+	return operand_at(l, &l->ops.p[update], 1);
+}
+
 /* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or
  * where what it is made of is: that is not read again. Returns the bytes that are left to move; -1
  * where it is not so. */
-static int64_t bytes_where_made(const simulator *s, const kernel *k)
+static int64_t bytes_where_made(const simulator *s, const lowered *l, const kernel *k)
 {
 	if (s->ops[k->root].class != CLASS_UPDATE || k->around.matmul_ns || s->dev.target != TARGET_TPU)
 		return -1;
-	int64_t there = 0;
+	int64_t there = 0, part = elements_of(l, updated_part(l, k->root));
 	bool is_there = false;
 	for (uint32_t i = 0; i < MIN(k->n_reads, MOST_READS); i++) {
 		const sim_op *made = &s->ops[made_at(s, k->read[i].val)];
 		if (made->mode != MODE_ROOT || made->segment != s->ops[k->root].segment ||
-			(made->class != CLASS_MATMUL && made->class != CLASS_ELEMENTWISE))
+			(made->class != CLASS_MATMUL && made->class != CLASS_ELEMENTWISE) ||
+			elements_of(l, k->read[i].val) != part ||
+			(made->class == CLASS_ELEMENTWISE && !made->has_matmul &&
+				s->vals[k->read[i].val].def != made->root))
 			continue;
 		is_there = true;
 		there = sat_add(there, k->read[i].near ? 0 : k->read[i].bytes);
 	}
 	return is_there ? MAX(k->around.bytes - there, 0) : -1;
+}
+
+/* Updates of larger values by equal parts, as a loop stacks up what it made, are one kernel where
+ * all that they read is there by the first of them. */
+static bool joins_update(simulator *s, const lowered *l, const kernel *k)
+{
+	const sim_op *so = &s->ops[k->root];
+	if (so->class != CLASS_UPDATE || s->dev.target != TARGET_TPU || k->n_reads > MOST_READS)
+		return false;
+	lop_id there = 0, first = s->updates;
+	for (uint32_t i = 0; i < k->n_reads; i++)
+		there = MAX(there, could_be_at(s, k->read[i].val));
+	if (first != ID_NONE && s->ops[first].segment == so->segment && there < first &&
+		elements_of(l, updated_part(l, first)) == elements_of(l, updated_part(l, k->root)))
+		return true;
+	s->updates = k->root;
+	return false;
 }
 
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
@@ -587,7 +615,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		k.around.vector_ns =
 			MAX(k.around.vector_ns, convolution_elements_ns(&s->dev, sat_add(k.passed, k.written)));
 	const sim_op *product;
-	bool joins = joins_other(s, &k, &product);
+	bool joins = joins_other(s, l, &k, &product);
 	k.around.streams = is_stream(s, &k);
 	if (joins) {
 		leave_shared(s, l, &k, product);
@@ -615,7 +643,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
 		k.around.again = k.worked;
-	int64_t written = bytes_where_made(s, &k);
+	int64_t written = bytes_where_made(s, l, &k);
+	joins |= written < 0 && joins_update(s, l, &k);
 	if (written >= 0)
 		r->ns = copy_time_ns(&s->dev, written);
 	else if (!is_scalar_work(s, l, &k))
@@ -718,6 +747,7 @@ void measure_kernels(simulator *s, const lowered *l)
 {
 	place_on_chip(s, l);
 	s->runs.n = s->reads.n = s->border = 0;
+	s->updates = ID_NONE;
 	for (uint32_t n = s->writers.n; n-- > 0;) {
 		lop_id i = s->writers.p[n];
 		if (s->ops[i].mode == MODE_FUSED)

@@ -436,6 +436,8 @@ struct simulator {
 		int64_t bytes;
 		lop_id until; /* an op: it takes room up to there */
 	} prefetched;
+	lop_id updates; /* the last kernel that writes a part of a larger value, and others with it;
+	                   ID_NONE */
 	VEC(int64_t) arg_reads; /* by argument, of those that may be fetched so: count_arg_reads */
 	int64_t written;        /* bytes, by all that the program runs */
 	VEC(keep_candidate) candidates;
