@@ -144,6 +144,37 @@ static bool sums_quantised(const simulator *s, const sim_op *sum, lval_id v)
 		(s->vals[v].quantised || (!(source & NESTED_ID) && s->vals[source].quantised));
 }
 
+/* Is op `id` made of what the kernel of `from` makes, as far as some steps can tell that it is not? A
+ * compiler could not run it first then. */
+static bool is_made_of(
+	const simulator *s, const lowered *l, lop_id id, lop_id from, uint32_t *steps)
+{
+	if (id <= from)
+		return s->ops[id].root == from && s->ops[id].mode != MODE_NONE;
+	const lop *o = &l->ops.p[id];
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lop_id def = s->vals[operand_at(l, o, i)].def;
+		if (!*steps || (--*steps, is_made_of(s, l, def, from, steps)))
+			return true;
+	}
+	return false;
+}
+
+/* Could all that a kernel reads but one value be there when the kernel of `root` runs? */
+static bool rest_could_be_at(
+	const simulator *s, const lowered *l, const kernel *k, uint32_t but, lop_id root)
+{
+	enum { MOST_STEPS = 32 };
+	uint32_t steps = MOST_STEPS;
+	for (uint32_t i = 0; i < k->n_reads; i++) {
+		lop_id there = i == but ? 0 : could_be_at(s, k->read[i].val);
+		if (there >= root &&
+			(s->ops[there].segment != s->ops[root].segment || is_made_of(s, l, there, root, &steps)))
+			return false;
+	}
+	return true;
+}
+
 /* A compiler with kernels of several results sums a value up where it is made, or where another sum
  * reads it, when all else that the sum reads is there by then. The value, which is the largest that
  * is read, is not read again then. *product: it is made by a kernel with a contraction. */
@@ -165,7 +196,7 @@ static bool joins_other(simulator *s, const lowered *l, const kernel *k, const s
 	sim_val *v = &s->vals[k->read[most].val];
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
-		there < maker->root && !maker->apart &&
+		rest_could_be_at(s, l, k, most, maker->root) && !maker->apart &&
 		(maker->has_matmul ? !sums_quantised(s, &s->ops[k->root], k->read[most].val)
 						   : maker->class == CLASS_ELEMENTWISE || maker->class == CLASS_REDUCE)) {
 		*product = maker->has_matmul ? maker : NULL;
