@@ -337,7 +337,7 @@ lop_id lop_combines_from(const lowered *l, lop_id id, const lop_id *after)
 	lop_id def = l->vals.p[in].def;
 	if (l->ops.p[def].region != o->region)
 		return id;
-	return l->target != TARGET_GPU ? def : after[in] & 1 ? id : after[in] >> 1;
+	return l->target == TARGET_CPU ? def : after[in] & 1 ? id : after[in] >> 1;
 }
 
 /* Leaves out what was opened in a region that has ended: every loop has instructions of its own. */
@@ -361,7 +361,7 @@ static void combine(lower_cache *c, lowered *l)
 	lop_id *first_use = c->work->first_use.p, *after = first_use + l->vals.n,
 		   first[MAX_OPEN_GROUPS];
 	lowered_first_uses(l, first_use);
-	if (l->target == TARGET_GPU)
+	if (l->target != TARGET_CPU)
 		lowered_dependences(l, after);
 	lop_id last = lowered_last_combining(l);
 	combine_group open[MAX_OPEN_GROUPS];

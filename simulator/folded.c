@@ -66,7 +66,7 @@ struct folder {
 	bool *number;                /* by op: in a layer, and makes one number */
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use; /* by value */
-	uint32_t *after;     /* lowered_dependences, of programs for GPU */
+	uint32_t *after;     /* lowered_dependences, but of programs for CPU */
 	uint32_t first_use_cap;
 	lop_id last_combining; /* lowered_last_combining */
 	VEC(act) acts;
@@ -315,6 +315,17 @@ static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_i
 		refs_agree(s->folder, l, a->def, b->def, dir);
 }
 
+/* Do equal ones of two layers wait for the same of theirs before they can join an instruction? */
+static bool combine_from_agree(
+	const simulator *s, const lowered *l, lop_id o, lop_id p, int32_t dir)
+{
+	const lop_id *after = s->folder->after;
+	if (!lop_combines(l, &l->ops.p[o]) || !lop_combines(l, &l->ops.p[p]))
+		return true;
+	lop_id a = lop_combines_from(l, o, after), b = lop_combines_from(l, p, after);
+	return (!a && !b) || (a && b && refs_agree(s->folder, l, a, b, dir));
+}
+
 static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
 {
 	const sim_val *a = &s->vals[v], *b = &s->vals[w];
@@ -324,9 +335,10 @@ static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_
 		l->vals.p[v].type == l->vals.p[w].type && l->vals.p[v].sharding == l->vals.p[w].sharding &&
 		values_agree(s, l, a->base, b->base, dir) &&
 		(refs_agree(s->folder, l, a->last_use, b->last_use, dir) || sums_agree(s, l, v, w)) &&
-		/* combining asks who waits for a collective */
+		/* combining asks who waits for a collective, and what that waits for */
 		(l->ops.p[a->def].kind != LOP_COLLECTIVE ||
-			refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
+			(refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir) &&
+				combine_from_agree(s, l, a->def, b->def, dir)));
 }
 
 static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p, int32_t dir)
@@ -485,7 +497,7 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->after = xrealloc(x->after, x->first_use_cap * sizeof *x->after);
 	}
 	lowered_first_uses(l, x->first_use);
-	if (l->target == TARGET_GPU)
+	if (l->target != TARGET_CPU)
 		lowered_dependences(l, x->after);
 	x->last_combining = lowered_last_combining(l);
 }

@@ -144,8 +144,8 @@ static bool sums_quantised(const simulator *s, const sim_op *sum, lval_id v)
 		(s->vals[v].quantised || (!(source & NESTED_ID) && s->vals[source].quantised));
 }
 
-/* Is op `id` made of what the kernel of `from` makes, as far as some steps can tell that it is not? A
- * compiler could not run it first then. */
+/* Is op `id` made of what the kernel of `from` makes, as far as some steps can tell that it is not?
+ * A compiler could not run it first then. */
 static bool is_made_of(
 	const simulator *s, const lowered *l, lop_id id, lop_id from, uint32_t *steps)
 {
@@ -169,7 +169,8 @@ static bool rest_could_be_at(
 	for (uint32_t i = 0; i < k->n_reads; i++) {
 		lop_id there = i == but ? 0 : could_be_at(s, k->read[i].val);
 		if (there >= root &&
-			(s->ops[there].segment != s->ops[root].segment || is_made_of(s, l, there, root, &steps)))
+			(s->ops[there].segment != s->ops[root].segment ||
+				is_made_of(s, l, there, root, &steps)))
 			return false;
 	}
 	return true;

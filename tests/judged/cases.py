@@ -173,6 +173,9 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("alignments", "aligned", "data=4,model=4", V5E),
     ("people's own weights", "personal", "data=4,model=4", V5E),
     ("hashed letters", "spelled", "data=4,model=4", V5E),
+    ("drafts of words", "drafted", "data=4,model=4", V5E),
+    ("readings filtered", "filtered", "data=4,model=4", V5E),
+    ("answers in order", "ranked", "data=4,model=4", V5E),
 )]
 
 

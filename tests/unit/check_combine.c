@@ -64,6 +64,21 @@ START_TEST(sums_of_all_reduces_wait)
 }
 END_TEST
 
+/* Two sums that do not wait for each other join, though something reads the first one in between.
+ * On TPU one that nobody reads before the last sum stays apart. */
+START_TEST(sums_join_across_their_readers)
+{
+#define READER(r, of) "  %" r " = stablehlo.tanh %" of " : " T "\n"
+	lowering x;
+	lowering_read(&x, MESH,
+		MAIN(T WHOLE) DOT("p", "a", "b") READER("t", "p") DOT("q", "a", "c") READER("u", "q")
+			SUM("s", "t", "u") DOT("r", "a", "b") SUM("v", "s", "r") "  return %v : " T "\n}\n");
+	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=1");
+	lowering_release(&x);
+}
+END_TEST
+
 /* The slice of a device's own part of a sum waits for who reads it: two sums over all devices of a
  * square are one instruction, unless the second is made of the first one's part. */
 START_TEST(sums_join_across_own_parts)
@@ -163,6 +178,7 @@ int main(void)
 	tcase_add_test(t, sizes_that_join_on_gpu);
 	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, sums_of_all_reduces_wait);
+	tcase_add_test(t, sums_join_across_their_readers);
 	tcase_add_test(t, sums_join_across_own_parts);
 	return run_suite(t, "combine");
 }

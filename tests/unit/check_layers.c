@@ -222,11 +222,11 @@ static void write_pattern(strbuf *t, const pattern *p)
 	strbuf_puts(t, "\n  }\n}\n");
 }
 
-static void setup(fixture *f, const pattern *p)
+static void setup(fixture *f, const pattern *p, const char *on)
 {
 	*f = (fixture){0};
 	write_pattern(&f->text, p);
-	fix_problem(f, "tpu-v5e", "a=2,b=4", true);
+	fix_problem(f, on, "a=2,b=4", true);
 }
 
 /* ---------------------------------------------------------------- what is found */
@@ -292,7 +292,7 @@ START_TEST(random_patterns)
 		pattern p;
 		fixture f;
 		random_pattern(&r, &p);
-		setup(&f, &p);
+		setup(&f, &p, i % 3 ? "tpu-v5e" : "h100");
 		with_layers += check_layers(f.pb.p);
 		folded += f.pb.fold != NULL;
 		if (f.pb.fold)
@@ -319,7 +319,7 @@ START_TEST(stacks_fold_beside_each_other)
 		memset(p.layer + counts[c][0], 1, counts[c][1]);
 		p.second = counts[c][0];
 		p.n = (uint32_t)counts[c][0] + counts[c][1];
-		setup(&f, &p);
+		setup(&f, &p, "tpu-v5e");
 		ck_assert(f.pb.fold);
 		ck_assert_uint_ge(f.pb.fold->copies + 7, MIN(counts[c][0], counts[c][1]));
 		uint32_t layer = 0; /* ops of a layer of each stack: forward, backward, update */
@@ -340,7 +340,7 @@ static void check_summed(const char *steps, bool train, uint64_t seed)
 	pattern p = {.n = 24, .train = train, .summed = true};
 	memcpy(p.kinds[0].steps, steps, strlen(steps));
 	rng_seed(&r, seed, 0);
-	setup(&f, &p);
+	setup(&f, &p, "tpu-v5e");
 	ck_assert(f.pb.fold);
 	ck_assert_uint_ge(f.pb.fold->copies, 10);
 	ck_assert_uint_gt(random_walk(&f, &r, 30, 0), 0);
