@@ -23,6 +23,8 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 		(o->mode != MODE_ROOT && o->mode != MODE_FUSED && o->mode != MODE_COPIED))
 		return false;
 	bool tpu = s->dev.target == TARGET_TPU;
+	if (from->hoisted)
+		return false;
 	if (o->window || from->window) /* a loop: what it reads and makes is in memory */
 		return false;
 	if (from->class == CLASS_MATMUL)
@@ -584,6 +586,8 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	const sim_val *v = &s->vals[o->results];
 	bool matmul = so->class == CLASS_MATMUL,
 		 rows = so->class == CLASS_REDUCE && so->tile == TILE_ROWS;
+	if (so->hoisted) /* kept until the loop ends */
+		s->vals[o->results].last_use = s->ops[so->region].end;
 	if (o->n_results != 1 || (so->class != CLASS_ELEMENTWISE && !matmul && !rows)) {
 		make_root(s, l, id);
 		return;

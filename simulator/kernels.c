@@ -628,6 +628,13 @@ static void leave_shared(const simulator *s, const lowered *l, kernel *k, const 
 		k->around.bytes = 0;
 }
 
+/* What is done once in front of a loop: the share of one of its turns. */
+static void take_once(run *r, int64_t turns)
+{
+	turns = MAX(turns, 1);
+	r->ns /= turns, r->bytes /= turns, r->flops /= turns;
+}
+
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
 	kernel k = {.root = root,
@@ -684,7 +691,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
-	if (s->dev.on_chip_bytes)
+	if (s->ops[root].hoisted)
+		take_once(r, l->ops.p[s->ops[root].region].trips);
+	else if (s->dev.on_chip_bytes)
 		measure_fetch(s, r, &k, joins);
 }
 

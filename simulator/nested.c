@@ -206,7 +206,7 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 			s->vals[x->origin].quantised = true;
 		x->little =
 			!from.several && from.one == ID_NONE && l->p->nodes.p[nested_node(o, y)].n_operands;
-		if (x->tile == TILE_ENDS)
+		if (x->tile == TILE_ENDS || (s->dev.target == TARGET_TPU && s->hoisted[nested_node(o, y)]))
 			vec_push(&s->apart, nested_node(o, y));
 	}
 	sim_op *so = &s->ops[id];

@@ -122,6 +122,7 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 	so->work = work_lookup(s, o->node, o->plan);
 	so->class = work_at(s, so)->class;
 	so->spread = work_at(s, so)->spread;
+	so->hoisted = s->dev.target == TARGET_TPU && s->hoisted[o->node] && so->region != ID_NONE;
 }
 
 static sources sources_of(const simulator *s, const lowered *l, const lop *o)

@@ -128,6 +128,7 @@ typedef struct sim_op {
 	bool waits;       /* roots: for the end of the backward pass (gradients.c) */
 	bool has_matmul;  /* roots: a matmul is inside */
 	bool apart;       /* matmuls: what reads it is not in its kernel */
+	bool hoisted;     /* done once, in front of the loop that it is in */
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
@@ -371,6 +372,7 @@ struct simulator {
 	uint32_t *minors;     /* by type: the dims that may be in the lanes of a TPU */
 	bool *gradients;      /* by node: find_gradients */
 	bool *differentiated; /* by node: find_softmax_gradients */
+	bool *hoisted;        /* by node: find_hoisted */
 	bool *donated_types;  /* by type: is an argument of it donated? */
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
@@ -616,6 +618,8 @@ void find_gradients(simulator *s);
  * that is taken of them. Two summands do, too: it matters where a maximum of the product is taken.
  */
 void find_softmax_gradients(simulator *s);
+/* hoisted.c: which nodes a compiler for TPU takes out of their loop. */
+void find_hoisted(simulator *s);
 /* kernels.c: a reduce_scatter that the compiler makes an all_reduce of. */
 bool is_reduced_whole(const simulator *s, const lop *o);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);
