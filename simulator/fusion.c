@@ -29,6 +29,7 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 		return false;
 	if (from->class == CLASS_MATMUL)
 		return tpu && !from->apart && o->mode != MODE_COPIED &&
+			s->ops[o->root].class != CLASS_OTHER &&
 			(o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));
 	if (from->class == CLASS_REDUCE)
 		return from->tile == TILE_ROWS && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED &&
@@ -45,8 +46,9 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 	case CLASS_UPDATE: return k > 0;
 	case CLASS_MATMUL: return tpu || (from->work != UINT32_MAX && work_at(s, from)->transpose);
 	case CLASS_OTHER:
-		return s->dev.target == TARGET_GPU && k == 0 && o->work != UINT32_MAX &&
-			work_at(s, o)->slice_bytes > 0;
+		return k == 0 && o->work != UINT32_MAX &&
+			((s->dev.target == TARGET_GPU && work_at(s, o)->slice_bytes > 0) ||
+				work_at(s, o)->selects);
 	default: return false;
 	}
 }

@@ -1,5 +1,6 @@
-/* What XLA for TPU takes out of loops. A conversion of what a loop hands on as it is, to a type that
- * is no wider, is done once, in front of the loop: weights that a decoder rounds in every turn. */
+/* What XLA for TPU takes out of loops. A conversion of what a loop hands on as it is, to a type
+ * that is no wider, is done once, in front of the loop: weights that a decoder rounds in every
+ * turn. */
 #include "simulator/state.h"
 
 /* Does the body hand on the argument that it gets, in its place? */

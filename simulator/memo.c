@@ -427,6 +427,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.maps = w.fusible && !w.moves && n->op_kind != OP_BROADCAST_IN_DIM,
 		.slides = w.slides,
 		.concatenates = n->op_kind == OP_CONCATENATE,
+		.selects = s->dev.target == TARGET_TPU && selects(s, id),
 		.takes_no_work = s->dev.target == TARGET_TPU && takes_no_work(n->op_kind),
 		.streams = lies_apart,
 		.step = n->op_kind == OP_CONVERT                                         ? STEP_CONVERTS

@@ -46,6 +46,7 @@ typedef struct work_entry {
 	bool sums_lanes;   /* reduces the last dim */
 	bool concatenates;
 	bool slides;        /* op_work.slides */
+	bool selects;       /* a top_k in one pass: what it looks through may be made in its kernel */
 	bool takes_no_work; /* what it moves is worked out in other kernels, never in its own */
 	bool fills;         /* one number, or a row of them, over a value */
 	bool streams;       /* of CLASS_OTHER: its values pass through the vector unit */

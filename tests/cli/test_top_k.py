@@ -84,3 +84,19 @@ def test_exact_programs_find_candidates_where_they_are_fewer(tmp_path, device):
     assert ("all_to_all", 64 * 4096 // 2 * 4) in moved(4096, 1024)
     for n, k in ((4096, 4096), (4095, 8)):  # nothing left out, and parts of unequal sizes
         assert max(size for _, size in moved(n, k)) >= 64 * n // 2 * 4
+
+
+def test_scores_are_rounded_in_the_kernel(tmp_path):
+    """libtpu keeps the product in two bytes (`retrieved` of the judged programs), not what top_k compares."""
+    (tmp_path / "m.mlir").write_text("""module {
+  func.func public @main(%a: tensor<64x256xbf16>, %b: tensor<256x1048576xbf16>) -> (tensor<64x64xf32>, tensor<64x64xi32>) {
+    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<64x256xbf16>, tensor<256x1048576xbf16>) -> tensor<64x1048576xbf16>
+    %1 = stablehlo.convert %0 : (tensor<64x1048576xbf16>) -> tensor<64x1048576xf32>
+    %v, %i = chlo.top_k(%1, k = 64) : tensor<64x1048576xf32> -> (tensor<64x64xf32>, tensor<64x64xi32>)
+    return %v, %i : tensor<64x64xf32>, tensor<64x64xi32>
+  }
+}
+""")
+    done = subprocess.run([TOOL, "simulate", tmp_path / "m.mlir", "--device", "tpu-v5e", "--json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert 128 << 20 <= json.loads(done.stdout)["temporary_bytes"] < 132 << 20
