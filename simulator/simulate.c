@@ -122,7 +122,6 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 	so->work = work_lookup(s, o->node, o->plan);
 	so->class = work_at(s, so)->class;
 	so->spread = work_at(s, so)->spread;
-	so->hoisted = s->dev.target == TARGET_TPU && s->hoisted[o->node] && so->region != ID_NONE;
 }
 
 static sources sources_of(const simulator *s, const lowered *l, const lop *o)
@@ -321,6 +320,13 @@ static bool may_be_windowed(const lop *o, const sim_op *so)
 		(o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER);
 }
 
+/* Is the op done once in front of the region that it is in? A loop of one turn is none. */
+static bool leaves_loop(const simulator *s, const lowered *l, const lop *o, lop_id region)
+{
+	return s->dev.target == TARGET_TPU && o->kind == LOP_COMPUTE && region != ID_NONE &&
+		s->hoisted[o->node] && l->ops.p[region].node == s->p->nodes.p[o->node].parent;
+}
+
 static void classify(simulator *s, const lowered *l)
 {
 	lop_id region = ID_NONE, open[MAX_NESTING + 2];
@@ -376,6 +382,7 @@ static void classify(simulator *s, const lowered *l)
 				so->class = o->coll == COLL_ALL_SLICE ? CLASS_ELEMENTWISE : CLASS_COLLECTIVE;
 			else if (o->kind == LOP_COMPUTE)
 				classify_compute(s, o, so);
+			so->hoisted = leaves_loop(s, l, o, region);
 			classify_sources(s, l, o, so);
 			if (s->dev.target == TARGET_TPU)
 				lie_as_windows(s, l, o, so);
