@@ -1,7 +1,8 @@
 """What XLA's compilers make of a top_k, and our own program: a sort that is partitioned as one, the largest of the parts' largest, or all of it on
 every device.
 
-Recorded from libtpu 0.0.51 (v5e:2x2) and XLA for GPU (jaxlib 0.10.2, H100): kinds and bytes of the collectives of single ops, 64 rows. Exact programs
+Recorded from libtpu 0.0.51 (v5e:2x2) and XLA for GPU (jaxlib 0.10.2, H100): kinds and bytes of the collectives of single ops, 64 rows. On GPU keys and
+positions travel in one instruction, where something reads the positions: a program that only returns them loses them in XLA (docs). Exact programs
 have no outside reference here: `tests/golden/emit/top_k_along_a_cut_dim.mlir` runs one.
 """
 import json
