@@ -65,9 +65,7 @@ typedef enum top_k_way {
 	TOP_K_PACKED,   /* keys and positions in one word; all of it on every device */
 	TOP_K_WHOLE,    /* all of it on every device */
 } top_k_way;
-/* Of rows of n elements of that many bits, in the whole program. */
-top_k_way top_k_way_of(lower_target target, int64_t n, int64_t k, int bits);
-/* Of a chlo.top_k. */
+/* Of a chlo.top_k, by the rows and the k that it has in the whole program. */
 top_k_way top_k_way_of_op(const program *p, node_id id, lower_target target);
 
 /* Memoised pure facts of lowering for one program and sharding table. One thread each. */

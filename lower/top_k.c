@@ -26,7 +26,7 @@ static top_k_way way_on_tpu(int64_t n, int64_t k, int bits)
 	return bits <= 16 ? TOP_K_PACKED : TOP_K_OF_PARTS;
 }
 
-top_k_way top_k_way_of(lower_target target, int64_t n, int64_t k, int bits)
+static top_k_way way_of(lower_target target, int64_t n, int64_t k, int bits)
 {
 	switch (target) {
 	case TARGET_CPU: return TOP_K_WHOLE;
@@ -42,9 +42,8 @@ top_k_way top_k_way_of_op(const program *p, node_id id, lower_target target)
 	const ir_type *keys = type_get(p->m, p->vals.p[node_slots(p, n)[0]].type),
 				  *found = type_get(p->m, p->vals.p[node_slots(p, n)[n->n_operands]].type);
 	uint32_t last = keys->rank - 1;
-	return keys->rank
-		? top_k_way_of(target, keys->dims[last], found->dims[last], elem_bits(keys->elem))
-		: TOP_K_SORT;
+	return keys->rank ? way_of(target, keys->dims[last], found->dims[last], elem_bits(keys->elem))
+					  : TOP_K_SORT;
 }
 
 bool top_k_moves_less(const ir_type *keys, int64_t k, int64_t parts)

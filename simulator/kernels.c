@@ -144,8 +144,8 @@ static bool sums_quantised(const simulator *s, const sim_op *sum, lval_id v)
 		(s->vals[v].quantised || (!(source & NESTED_ID) && s->vals[source].quantised));
 }
 
-/* Is op `id` made of what the kernel of `from` makes, as far as some steps can tell that it is not?
- * A compiler could not run it first then. */
+/* Is op `id` made of what the kernel of `from` makes, so that no compiler could run it first? True
+ * also where the steps that are left do not tell. */
 static bool is_made_of(
 	const simulator *s, const lowered *l, lop_id id, lop_id from, uint32_t *steps)
 {
@@ -516,6 +516,17 @@ static lval_id updated_part(const lowered *l, lop_id update)
 	return operand_at(l, &l->ops.p[update], 1);
 }
 
+/* Could what the kernel makes, of as many elements as a part, be written there as that part? What a
+ * product leaves, or what an elementwise kernel ends in; what it makes on the way is made again. */
+static bool could_write_part(
+	const simulator *s, const lowered *l, const sim_op *made, lval_id v, int64_t part)
+{
+	return made->mode == MODE_ROOT && elements_of(l, v) == part &&
+		(made->class == CLASS_MATMUL ||
+			(made->class == CLASS_ELEMENTWISE &&
+				(made->has_matmul || s->vals[v].def == made->root)));
+}
+
 /* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or
  * where what it is made of is: that is not read again. Returns the bytes that are left to move; -1
  * where it is not so. */
@@ -527,11 +538,8 @@ static int64_t bytes_where_made(const simulator *s, const lowered *l, const kern
 	bool is_there = false;
 	for (uint32_t i = 0; i < MIN(k->n_reads, MOST_READS); i++) {
 		const sim_op *made = &s->ops[made_at(s, k->read[i].val)];
-		if (made->mode != MODE_ROOT || made->segment != s->ops[k->root].segment ||
-			(made->class != CLASS_MATMUL && made->class != CLASS_ELEMENTWISE) ||
-			elements_of(l, k->read[i].val) != part ||
-			(made->class == CLASS_ELEMENTWISE && !made->has_matmul &&
-				s->vals[k->read[i].val].def != made->root))
+		if (made->segment != s->ops[k->root].segment ||
+			!could_write_part(s, l, made, k->read[i].val, part))
 			continue;
 		is_there = true;
 		there = sat_add(there, k->read[i].near ? 0 : k->read[i].bytes);
