@@ -460,6 +460,6 @@ status calibrate_kernels(const device *base, kernel_measurements *rows, device *
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "44"
+#define COST_MODEL_VERSION "45"
 
 #endif

@@ -259,7 +259,7 @@ static void read_value(
 	note_read(k, n, v, add_elements(s, l, k, v, read), read, there);
 	if (k->convolution)
 		k->rows = sat_add(k->rows, sat_mul(n, rows_of_images(l, k->convolution, v)));
-	if (!there && val->bytes <= s->dev.prefetch_bytes) {
+	if (!there && !val->in_argument && val->bytes <= s->dev.prefetch_bytes) {
 		int64_t *ahead = val->argument ? &k->arguments : &k->far;
 		*ahead = sat_add(*ahead, sat_mul(n, val->bytes));
 	}
@@ -399,6 +399,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			kernel_add_parts(s, k, o, n);
 	}
 	kernel_turn_results(s, l, k, id, n);
+	if (so->lane_elements)
+		k->apart_ns =
+			sat_add(k->apart_ns, sat_mul(n, elements_time_ns(&s->dev, so->lane_elements, false)));
 	if (so->windows_end && so->mode != MODE_COPIED)
 		kernel_leave_windows(s, l, k, id, n);
 	if (o->nest) {

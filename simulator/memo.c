@@ -211,6 +211,7 @@ void memo_init(simulator *s)
 	find_gradients(s);
 	find_softmax_gradients(s);
 	find_hoisted(s);
+	find_sliced(s);
 	find_donated_types(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
@@ -231,6 +232,7 @@ void memo_release(simulator *s)
 	free(s->gradients);
 	free(s->differentiated);
 	free(s->hoisted);
+	free(s->sliced);
 	free(s->donated_types);
 	free(s->work.first);
 	free(s->work.last);

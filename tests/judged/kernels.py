@@ -50,6 +50,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
               weights on the chip: us
     caches    a word written into caches of 8 bits with so many heads, and into their scales: us of copies
     stacked   what loops write turn by turn: how many of the zeros that they begin with are filled, of a loop forwards, of one backwards, and of two alike
+    sliced    a scan over so many turns of so large parts: us of the kernel that takes a part, 0 where it has none of its own
     turned    what a product leaves, of so many rows and columns, where it is centred over its columns, where it is not, and where its rows are merged behind that: "rows"
               where the columns are in the lanes, else which dim is; then a centred product that is returned: us of each kernel
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
@@ -415,6 +416,10 @@ def stacked(backwards, loops):
     return run
 
 
+def scanned(xs):
+    return jax.lax.scan(lambda carried, x: (jnp.tanh(carried) + x, None), jnp.zeros(xs.shape[1:]), xs)[0]
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
@@ -689,6 +694,9 @@ def main(topologies_wanted):
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
             chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))
+        for shape in ((256, 8, 16, 64), (100, 8, 16, 64), (64, 8, 16, 64), (256, 32, 16, 64), (256, 8, 16, 16), (256, 64, 64), (256, 8, 8, 128), (256, 128, 16, 64), (256, 8, 4, 64)):
+            found = [us for line, us in chip.kernels(scanned, (shape, F32)) if "dynamic-slice_reduce" in line.split(" = ")[0]]
+            chip.say("sliced", "%s: %.1f" % (" x ".join(map(str, shape)), sum(found)))
         for shape in ((8, 512, 512), (8, 384, 512), (8, 640, 512), (8, 1000, 512), (8, 512, 768), (64, 128, 512), (1024, 64, 256), (512, 192, 256), (4096, 128, 256), (8192, 512),
                       (512, 768), (8, 32, 32, 256), (256, 8, 8, 128), (2, 256, 256, 128)):
             args = [((*shape[:-1], 64), BF16), ((64, shape[-1]), BF16), ((shape[-1], shape[-1]), BF16)]
