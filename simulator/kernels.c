@@ -712,9 +712,10 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
  * is read. */
 bool is_reduced_whole(const simulator *s, const lop *o)
 {
-	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU &&
-		tpu_reduces_whole(
-			mesh_links_slice_devices(&s->links), lop_group_size(o), device_torus_dims(&s->dev));
+	return o->whole ||
+		(o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU &&
+			tpu_reduces_whole(mesh_links_slice_devices(&s->links), lop_group_size(o),
+				device_torus_dims(&s->dev)));
 }
 
 static void measure_collective(simulator *s, const lowered *l, lop_id id)

@@ -171,6 +171,42 @@ START_TEST(sizes_that_join_on_gpu)
 }
 END_TEST
 
+/* A sum of which each device keeps a part is an all_reduce in annotated programs on TPU, where it
+ * is over all devices of a square, or of a value of one dim: it joins the others. */
+START_TEST(sums_kept_whole_join)
+{
+#define OF_ROWS(r, of, dims, on) \
+	"  %" r " = stablehlo.reduce(%" of \
+	" init: %z) applies stablehlo.add across dimensions = [0] : (" \
+	"tensor<16x" dims "xf32>, tensor<f32>) -> tensor<" dims "xf32>\n" \
+	"  %" r "s = sdy.sharding_constraint %" r " <@mesh, [" on "]> : tensor<" dims "xf32>\n"
+#define PART_AND_WHOLE(rows, rest, dims, part, whole) \
+	"func.func @main(%a: tensor<16x" dims \
+	"xf32> " OVER_ALL(rows rest) ", %b: tensor<16x" dims "xf32> " OVER_ALL( \
+		rows rest) ") -> (tensor<" dims "xf32>, tensor<" dims \
+				   "xf32>) {\n" ZERO OF_ROWS("p", "a", dims, part) \
+					   OF_ROWS("q", "b", dims, whole) "  return %ps, %qs : tensor<" dims \
+													  "xf32>, tensor<" dims "xf32>\n}\n"
+	static const struct {
+		const char *text, *counts;
+	} cases[] = {
+		{PART_AND_WHOLE("{\"d\"}", ", {}", "64", "{\"d\"}", "{}"), "reduce_scatter=1"},
+		{PART_AND_WHOLE("{\"d\"}", ", {}, {}", "64x64", "{\"d\"}, {}", "{}, {}"),
+			"all_reduce=1 reduce_scatter=1"},
+		{PART_AND_WHOLE("{\"d\", \"m\"}", ", {}, {}", "64x64", "{\"d\", \"m\"}, {}", "{}, {}"),
+			"reduce_scatter=1"},
+		{PARTS(DOT("q", "a", "c") READ), "reduce_scatter=1"},
+	};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		lowering x;
+		lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", cases[i].text);
+		lower_cache_device(x.cache, TARGET_TPU, 2, 0);
+		check_counts(&x, LEVEL_COMPILED, TARGET_TPU, cases[i].counts);
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("combine");
@@ -180,5 +216,6 @@ int main(void)
 	tcase_add_test(t, sums_of_all_reduces_wait);
 	tcase_add_test(t, sums_join_across_their_readers);
 	tcase_add_test(t, sums_join_across_own_parts);
+	tcase_add_test(t, sums_kept_whole_join);
 	return run_suite(t, "combine");
 }
