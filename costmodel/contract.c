@@ -212,15 +212,19 @@ void cost_convolution(const op_view *v, op_work *w)
 			batch_groups = MAX(op_int(m, o, "batch_group_count", 1), 1);
 	uint32_t n = MIN(n_in, MIN(n_kernel, n_out));
 	int64_t pairs = 1, places = 1, taps = 1;
+	int64_t kernel_reach = 1, result_reach = 1; /* places of the input */
 	bool has_holes = false;
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t lhs_dilation = i < n_ld ? ld[i] : 1, rhs_dilation = i < n_rd ? rd[i] : 1;
 		int64_t size = local_dim(v, result_slot(v, 0), out[i]), window = local_dim(v, 1, kernel[i]);
+		int64_t step = i < n_stride ? stride[i] : 1;
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, window);
+		kernel_reach = sat_mul(kernel_reach, sat_mul(window - 1, rhs_dilation) + 1);
+		result_reach = sat_mul(result_reach, sat_mul(size - 1, step) + 1);
 		has_holes = has_holes || lhs_dilation > 1;
 		pairs = sat_mul(pairs,
-			convolution_taps(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
+			convolution_taps(local_dim(v, 0, in[i]), window, size, step,
 				2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
 	}
 	/* every output element sums over the taps that hit and the input features of its group */
@@ -228,10 +232,11 @@ void cost_convolution(const op_view *v, op_work *w)
 			rows = MAX(elements / MAX(features, 1), 1);
 	int64_t images = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_batch_dimension", -1));
 	int64_t inputs = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_feature_dimension", -1));
-	if (n && images < LEAST_IMAGES && taps > 1 &&
-		taps < places) /* not of the gradient of weights, whose images are its features */
+	/* of the gradient of weights the images are features, and the weights places */
+	bool of_weights = kernel_reach >= result_reach;
+	if (n && images < LEAST_IMAGES && taps > 1 && !of_weights)
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
-	if (n && batch_groups == 1 && taps < places)
+	if (n && batch_groups == 1 && !of_weights)
 		w->images = images, w->features = features, w->has_holes = has_holes;
 	w->slides = taps > 1 && places > 1;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
@@ -254,12 +259,12 @@ void cost_convolution(const op_view *v, op_work *w)
 		if (batch_groups > 1) /* the gradient of the kernel */
 			w->channel_taps = MAX(w->channel_taps / GRADIENT_TAPS, 1);
 	}
-	if (n && taps > 1 && groups == 1) { /* the gradient of weights has their taps among its rows */
+	if (n && taps > 1 && groups == 1) {
 		int64_t last = local_dim(v, 1, kernel[n - 1]);
-		if (taps < places)
-			w->k_part = depth, w->k_taps = last;
-		else
+		if (of_weights)
 			w->m_part = rows / places;
+		else
+			w->k_part = depth, w->k_taps = last;
 	}
 	/* the compiler skips holes and padding, so the padded tile size follows the real count */
 	int64_t dense = sat_mul(sat_mul(2, elements), w->k);

@@ -2,9 +2,9 @@
  *
  * XLA for TPU lays what goes into a loop, and comes from no other loop, as it lays an argument of
  * that shape: in the order of dims that wastes least of a tile. 256 words of 16 heads of 64 numbers
- * have the words in the lanes. A part is then one lane of every tile, and taking it is a kernel that
- * all tiles pass through. (libtpu 0.0.51 for v5e, v5p and v6e: `sliced` in tests/judged/kernels.py,
- * and docs/lowering-and-cost.md.) */
+ * have the words in the lanes. A part is then one lane of every tile, and taking it is a kernel
+ * that all tiles pass through. (libtpu 0.0.51 for v5e, v5p and v6e: `sliced` in
+ * tests/judged/kernels.py, and docs/lowering-and-cost.md.) */
 #include "simulator/state.h"
 
 /* The one dim along which the node takes a part that is one long, + 1; 0: it is no such slice. */
@@ -50,8 +50,7 @@ void find_sliced(simulator *s)
 	for (node_id i = 0; i < p->nodes.n && s->dev.target == TARGET_TPU; i++) {
 		const node *n = &p->nodes.p[i];
 		if (n->op_kind == OP_DYNAMIC_SLICE && n->parent != ID_NONE &&
-			p->nodes.p[n->parent].op_kind == OP_WHILE &&
-			comes_from_outside(p, node_slots(p, n)[0]))
+			p->nodes.p[n->parent].op_kind == OP_WHILE && comes_from_outside(p, node_slots(p, n)[0]))
 			s->sliced[i] = sliced_dim(p, n);
 	}
 }
