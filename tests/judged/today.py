@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What the tool says today of every plan that was compiled: hand-written ones and kept answers, without a search and without a compile.
 
-    today.py [--cases GLOB] [--save FILE] [--than FILE] [--worst 10] [--write]
+    today.py [--cases GLOB] [--save FILE] [--than FILE] [--worst 10] [--estimated] [--write]
 
 Errors of steps and of temporaries above 64 MiB, of hand-written plans and of answers; --than FILE: beside those of an earlier --save, with the rows that moved most. Where
-mint.py --known takes a quarter of an hour (it searches, to see which answers are still today's), this takes a minute: for a change of the cost model while it is made. --write:
-the costs go into figures.json.
+mint.py --known takes a quarter of an hour (it searches, to see which answers are still today's), this takes a minute: for a change of the cost model while it is made.
+--estimated: also of the hand-written steps that XLA estimates all but a twentieth of (estimated.py), a minute more. --write: the costs go into figures.json.
 """
 import argparse
 import concurrent.futures
@@ -19,12 +19,13 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cases  # noqa: E402
+import estimated  # noqa: E402
 import mint  # noqa: E402
 from experts import Program, experts_of  # noqa: E402
 
 
-def costs_of(case, keys, answers):
-    """key -> our cost, of the case's rows."""
+def costs_of(case, keys, answers, shares):
+    """key -> our cost, of the case's rows; shares, unless it is None, gets estimated.share_of of hand-written ones."""
     found = {}
     mesh = {axis: int(size) for axis, size in (a.split("=") for a in case.mesh.split(","))}
     written = dict(experts_of(Program(case.program, cases.TOOL, cases.corpus(case)), mesh))
@@ -39,6 +40,8 @@ def costs_of(case, keys, answers):
                 json.dump(document, f)
             try:
                 found[key] = mint.ours_of(cases.cost_of(case, path, "annotate" if way == "same" else way))
+                if shares is not None and plan != "search":
+                    shares[key] = estimated.share_of(case, path, way, folder)
             except RuntimeError as refused:
                 print("%s: %s" % (key, refused), file=sys.stderr)
     return found
@@ -65,6 +68,7 @@ def main():
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--save", help="file for the costs")
     parser.add_argument("--than", help="file of an earlier --save")
+    parser.add_argument("--estimated", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--worst", type=int, default=10, help="rows to list of each kind")
     options = parser.parse_args()
@@ -74,9 +78,9 @@ def main():
         if "listed_us" in row:
             by_case.setdefault(key.split(" | ")[0], []).append(key)
     chosen = {cases.name_of(c): c for c in cases.CASES if fnmatch.fnmatch(cases.name_of(c), options.cases)}
-    costs, before = {}, {}
+    costs, before, shares = {}, {}, {} if options.estimated else None
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda name: costs_of(chosen[name], by_case[name], answers), [n for n in by_case if n in chosen]):
+        for found in pool.map(lambda name: costs_of(chosen[name], by_case[name], answers, shares), [n for n in by_case if n in chosen]):
             costs.update(found)
     if options.write:
         for key, cost in costs.items():
@@ -96,6 +100,11 @@ def main():
                 rows = {key: e for key, e in of.items() if chosen_of(key)}
                 if rows:
                     print("%-12s %-11s %-6s %s" % (kind, what, name, summary(list(rows.values()))))
+            if shares and kind == "hand-written" and what == "steps":
+                for name, wanted in (("estimated", True), ("partly", False)):
+                    some = [e for key, e in rows.items() if (shares[key] <= estimated.MOST) == wanted]
+                    if some:
+                        print("%-12s %-18s %s" % ("", name, summary(some)))
             for key in sorted(rows, key=lambda k: -abs(rows[k] - old[k]) if k in old else -abs(rows[k]))[:options.worst]:
                 if key not in old or rows[key] != old[key]:
                     print("    %-90s %s%+.0f%%" % (key, "%+.0f%% -> " % (100 * old[key]) if key in old else "", 100 * rows[key]))
