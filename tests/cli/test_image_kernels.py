@@ -52,6 +52,25 @@ def test_only_windows_that_slide_pass_arrays_again(side, passes, tmp_path):
     assert passes or took[0] == took[1]
 
 
+# Square images of three features are cut into patches of so many places, and the gradient of the patches' weights. A patch of 16 leaves fewer places than it has.
+PATCHES = """module {
+ func.func public @main(%%x: %s, %%y: %s) -> %s {
+  %%w = stablehlo.convolution(%%x, %%y) dim_numbers = [f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1],
+   rhs_dilate = [%d, %d], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (%s, %s) -> %s
+  return %%w : %s
+ }
+}
+"""
+
+
+@pytest.mark.parametrize("patch, us", ((14, 81), (16, 80), (32, 111)))
+def test_gradients_of_patches(patch, us, tmp_path):
+    """us: libtpu's, without the copies of the images, which have a dim of three."""
+    x, y, w = (tensor(shape) for shape in ((16, 224, 224, 3), (16, 224 // patch, 224 // patch, 768), (patch, patch, 3, 768)))
+    took = simulated(PATCHES % (x, y, w, patch, patch, x, y, w, w), tmp_path)["compute_ns"] / 1e3
+    assert 0.6 * us < took < 1.4 * us
+
+
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=4]>'
 
 
