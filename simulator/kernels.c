@@ -399,9 +399,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			kernel_add_parts(s, k, o, n);
 	}
 	kernel_turn_results(s, l, k, id, n);
-	if (so->lane_elements)
+	if (so->elements_passed)
 		k->apart_ns =
-			sat_add(k->apart_ns, sat_mul(n, elements_time_ns(&s->dev, so->lane_elements, false)));
+			sat_add(k->apart_ns, sat_mul(n, elements_time_ns(&s->dev, so->elements_passed, false)));
 	if (so->windows_end && so->mode != MODE_COPIED)
 		kernel_leave_windows(s, l, k, id, n);
 	if (o->nest) {

@@ -383,8 +383,8 @@ static void classify(simulator *s, const lowered *l)
 			else if (o->kind == LOP_COMPUTE)
 				classify_compute(s, o, so);
 			so->hoisted = leaves_loop(s, l, o, region);
-			so->lane_elements = o->kind == LOP_COMPUTE ? elements_in_lane(s, l, o) : 0;
-			if (so->lane_elements)
+			so->elements_passed = o->kind == LOP_COMPUTE ? elements_passed(s, l, o) : 0;
+			if (so->elements_passed)
 				so->class = CLASS_OTHER;
 			classify_sources(s, l, o, so);
 			if (s->dev.target == TARGET_TPU)

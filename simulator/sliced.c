@@ -43,6 +43,31 @@ static bool comes_from_outside(const program *p, pval_id v)
 	return outside;
 }
 
+/* Does the stack come out of a transposition that brought its second dim of three to the front,
+ * with nothing but elementwise work behind that? */
+static bool is_turned_stack(const program *p, pval_id v)
+{
+	enum { MOST = 8 /* ops behind it */ };
+	const node *edge = &p->nodes.p[p->vals.p[v].def];
+	const pval_id *outer = node_slots(p, edge);
+	pval_id at = outer[0] == v && edge->n_operands > 1 ? outer[1] : outer[0];
+	for (uint32_t i = 0; i < MOST; i++) {
+		node_id def = p->vals.p[at].def;
+		if (def == ID_NONE || pval_type(p, at)->rank != 3)
+			return false;
+		const node *n = &p->nodes.p[def];
+		if (n->op_kind == OP_TRANSPOSE) {
+			uint32_t rank;
+			const int64_t *from = op_ints(p->m, n->op, "permutation", &rank);
+			return from[0] == 1 && from[1] == 0;
+		}
+		if (!n->elementwise && n->op_kind != OP_CONVERT && n->op_kind != OP_SLICE)
+			return false;
+		at = node_slots(p, n)[0];
+	}
+	return false;
+}
+
 void find_sliced(simulator *s)
 {
 	const program *p = s->p;
@@ -51,30 +76,33 @@ void find_sliced(simulator *s)
 		const node *n = &p->nodes.p[i];
 		if (n->op_kind == OP_DYNAMIC_SLICE && n->parent != ID_NONE &&
 			p->nodes.p[n->parent].op_kind == OP_WHILE && comes_from_outside(p, node_slots(p, n)[0]))
-			s->sliced[i] = sliced_dim(p, n);
+			s->sliced[i] = (stack_slice){sliced_dim(p, n), is_turned_stack(p, node_slots(p, n)[0])};
 	}
 }
 
-int64_t elements_in_lane(const simulator *s, const lowered *l, const lop *o)
+int64_t elements_passed(const simulator *s, const lowered *l, const lop *o)
 {
-	uint32_t dim = s->sliced[o->node];
-	if (!dim)
+	const stack_slice *slice = &s->sliced[o->node];
+	if (!slice->dim)
 		return 0;
 	lval_id v = operand_at(l, o, 0);
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	const sharding *sh = sharding_get(s->t, l->vals.p[v].sharding);
+	uint32_t counted = slice->dim - 1u;
 	tile_dims tile;
 	device_stored_bytes(&s->dev, s->t, l->vals.p[v].sharding, ty, ALL_MINORS, &tile);
-	if (tile.minor != dim - 1)
+	bool in_lanes = tile.minor == counted,
+		 in_rows = slice->turned && !counted && ty->dims[0] % s->dev.tile_second == 0;
+	if (!in_lanes && !in_rows)
 		return 0;
-	const sharding *sh = sharding_get(s->t, l->vals.p[v].sharding);
-	int64_t part = 1, tiles = s->dev.tile_minor;
+	int64_t part = 1, passed = in_lanes ? s->dev.tile_minor : s->dev.tile_second;
 	for (uint32_t d = 0; d < ty->rank; d++) {
 		int64_t n = ceil_div(ty->dims[d], sharding_dim_parts(sh, d)),
-				whole = d == tile.second ? s->dev.tile_second : 1;
-		if (d == tile.minor)
+				whole = in_lanes && d == tile.second ? s->dev.tile_second : 1;
+		if (d == counted)
 			continue;
 		part = sat_mul(part, n);
-		tiles = sat_mul(tiles, sat_mul(ceil_div(n, whole), whole));
+		passed = sat_mul(passed, sat_mul(ceil_div(n, whole), whole));
 	}
-	return part < s->dev.tile_minor ? 0 : tiles;
+	return part < s->dev.tile_minor ? 0 : passed;
 }

@@ -160,7 +160,7 @@ typedef struct sim_op {
 	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
 	int64_t written;  /* ops whose results are in memory: bytes written in front of it, folded: in
 	                     its block; see reaches() in kernels.c */
-	int64_t lane_elements; /* as elements_in_lane */
+	int64_t elements_passed; /* a kernel of its own, as elements_passed */
 	lval_id origin; /* elementwise ops: the one value that it and those in front of it make its
 	                   result from; ID_NONE: several or none */
 	/* as work_entry, of what lies as a gather leaves such windows, or as a scatter wants them */
@@ -342,6 +342,12 @@ typedef struct late_gradients {
 	int64_t bytes;
 } late_gradients;
 
+/* A part of a stack that a loop gets from outside. */
+typedef struct stack_slice {
+	uint8_t dim; /* along which it is taken, + 1; 0: the node takes none */
+	bool turned; /* the stack: is_turned_stack */
+} stack_slice;
+
 typedef struct queue {
 	int64_t free_ns;
 	uint32_t last;                   /* run, ID_NONE */
@@ -375,7 +381,7 @@ struct simulator {
 	bool *gradients;      /* by node: find_gradients */
 	bool *differentiated; /* by node: find_softmax_gradients */
 	bool *hoisted;        /* by node: find_hoisted */
-	uint8_t *sliced;      /* by node: find_sliced */
+	stack_slice *sliced;  /* by node: find_sliced */
 	bool *donated_types;  /* by type: is an argument of it donated? */
 	late_gradients late;
 	bool *feeds; /* by value of the program: a product reads it, or what is made of it element by
@@ -623,12 +629,11 @@ void find_gradients(simulator *s);
 void find_softmax_gradients(simulator *s);
 /* hoisted.c: which nodes a compiler for TPU takes out of their loop. */
 void find_hoisted(simulator *s);
-/* sliced.c: which nodes take one part of a stack in every turn of their loop: along which dim, + 1;
- * 0: others. */
+/* sliced.c: which nodes take one part of a stack in every turn of their loop. */
 void find_sliced(simulator *s);
-/* Elements of the tiles that such a node goes through on TPU where its part lies in one lane of
- * each; 0: it does not. */
-int64_t elements_in_lane(const simulator *s, const lowered *l, const lop *o);
+/* Elements of the tiles that such a node goes through on TPU where its part lies in one lane, or
+ * one row, of each; 0: it does not. */
+int64_t elements_passed(const simulator *s, const lowered *l, const lop *o);
 /* kernels.c: a reduce_scatter that the compiler makes an all_reduce of. */
 bool is_reduced_whole(const simulator *s, const lop *o);
 bool makes_gradient(const simulator *s, const lowered *l, lop_id o);

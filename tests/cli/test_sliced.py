@@ -36,6 +36,14 @@ def scan(*dims):
     return text.replace("SIZES", ", ".join(map(str, dims))).replace("ZEROS", ", ".join(["%zero"] * len(dims))).replace("TYPES", ", ".join(["tensor<i32>"] * len(dims)))
 
 
+def turned(length, batch, width):
+    """Of a batch of sequences, each place of all at a time."""
+    text = scan(batch, width).replace("256x", "%dx" % length).replace("dense<256>", "dense<%d>" % length)
+    text = text.replace("%%xs: tensor<%dx%dx%dxf32>" % (length, batch, width), "%%of: tensor<%dx%dx%dxf32>" % (batch, length, width))
+    return text.replace("    %zero =", "    %%xs = stablehlo.transpose %%of, dims = [1, 0, 2] : (tensor<%dx%dx%dxf32>) -> tensor<%dx%dx%dxf32>\n    %%zero ="
+                        % (batch, length, width, length, batch, width), 1)
+
+
 def ops(folder, device, text):
     (folder / "m.mlir").write_text(text)
     done = subprocess.run([TOOL, "simulate", folder / "m.mlir", "--device", device, "--json", "--ops"], capture_output=True, text=True, timeout=60)
@@ -62,6 +70,17 @@ def test_a_part_in_one_lane(tmp_path, device, dims, us):
 def test_a_part_in_rows(tmp_path, device, dims):
     """Lanes that the numbers fill, or the batch; one too small for a kernel; no lanes."""
     assert slice_of(tmp_path, device, scan(*dims))["fused"]
+
+
+@pytest.mark.parametrize("length, batch, width, us", [(256, 32, 1024, 4.1), (256, 8, 1024, 1.9), (64, 32, 512, 2.7), (256, 128, 512, 7.1)])
+def test_a_part_in_one_row(tmp_path, length, batch, width, us):
+    found = slice_of(tmp_path, "tpu-v5e", turned(length, batch, width))
+    assert not found["fused"] and 0.7 * us < (found["end_ns"] - found["start_ns"]) / 1e3 < 1.4 * us
+    assert slice_of(tmp_path, "tpu-v5e", scan(batch, width))["fused"]
+
+
+def test_no_whole_tiles_of_rows(tmp_path):
+    assert slice_of(tmp_path, "tpu-v5e", turned(20, 32, 512))["fused"]
 
 
 def test_a_stack_of_another_loop(tmp_path):

@@ -697,6 +697,9 @@ def main(topologies_wanted):
         for shape in ((256, 8, 16, 64), (100, 8, 16, 64), (64, 8, 16, 64), (256, 32, 16, 64), (256, 8, 16, 16), (256, 64, 64), (256, 8, 8, 128), (256, 128, 16, 64), (256, 8, 4, 64)):
             found = [us for line, us in chip.kernels(scanned, (shape, F32)) if "dynamic-slice_reduce" in line.split(" = ")[0]]
             chip.say("sliced", "%s: %.1f" % (" x ".join(map(str, shape)), sum(found)))
+        for length, batch, width in ((256, 32, 1024), (256, 8, 1024), (64, 32, 512), (20, 32, 512), (256, 128, 512)):
+            found = [us for line, us in chip.kernels(lambda x: scanned(jnp.moveaxis(x * 2, 1, 0)), ((batch, length, width), F32)) if "dynamic-slice" in line.split(" = ")[0]]
+            chip.say("sliced", "%d x %d x %d, turned: %.1f" % (length, batch, width, sum(found)))
         for shape in ((8, 512, 512), (8, 384, 512), (8, 640, 512), (8, 1000, 512), (8, 512, 768), (64, 128, 512), (1024, 64, 256), (512, 192, 256), (4096, 128, 256), (8192, 512),
                       (512, 768), (8, 32, 32, 256), (256, 8, 8, 128), (2, 256, 256, 128)):
             args = [((*shape[:-1], 64), BF16), ((64, shape[-1]), BF16), ((shape[-1], shape[-1]), BF16)]
