@@ -176,6 +176,9 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("drafts of words", "drafted", "data=4,model=4", V5E),
     ("readings filtered", "filtered", "data=4,model=4", V5E),
     ("answers in order", "ranked", "data=4,model=4", V5E),
+    ("tags", "tagged", "data=4,model=4", V5E),
+    ("covered pictures", "covered", "data=4,model=4", V5E),
+    ("matched points", "matched", "data=4,model=4", V5E),
 )]
 
 

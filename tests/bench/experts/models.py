@@ -106,6 +106,8 @@ TENSOR = {
     "spelled": {"megatron": {r"'(gate|up)'\]$": -1, r"'down'\]$": -2}, "tables_rows": {r"'tables'": 0}},
     "drafted": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}}, "ranked": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}},
     "filtered": {"megatron": {r"\[[02]\]\['[wb]'\]$": -1, r"\[1\]\['w'\]$": -2}},
+    "tagged": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}}, "matched": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}},
+    "covered": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
