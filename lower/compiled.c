@@ -398,8 +398,8 @@ static void combine(lower_cache *c, lowered *l)
 }
 
 /* XLA for TPU makes no reduce_scatter of a sum over all devices of a square or a torus, and none of
- * a value of one dim, as a bias is: no text of 100 annotated plans has one (libtpu 0.0.51). What it
- * keeps joins the other all_reduces. */
+ * a value of one dim, as a bias is: the texts of 76 annotated plans have none (libtpu 0.0.51). What
+ * it keeps joins the other all_reduces. */
 static void find_whole(const lower_cache *c, lowered *l)
 {
 	for (lop_id i = 0; i < l->ops.n; i++) {

@@ -2,9 +2,10 @@
  *
  * XLA for TPU lays what goes into a loop, and comes from no other loop, as it lays an argument of
  * that shape: in the order of dims that wastes least of a tile. 256 words of 16 heads of 64 numbers
- * have the words in the lanes. A part is then one lane of every tile, and taking it is a kernel
- * that all tiles pass through. (libtpu 0.0.51 for v5e, v5p and v6e: `sliced` in
- * tests/judged/kernels.py, and docs/lowering-and-cost.md.) */
+ * have the words in the lanes. What is turned from values of three dims, so that their second one
+ * is counted, keeps that one in the rows of tiles. A part is then one lane, or one row, of every
+ * tile, and taking it is a kernel that all tiles pass through. (libtpu 0.0.51 for v5e, v5p and v6e:
+ * `sliced` in tests/judged/kernels.py, and docs/lowering-and-cost.md.) */
 #include "simulator/state.h"
 
 /* The one dim along which the node takes a part that is one long, + 1; 0: it is no such slice. */
