@@ -232,7 +232,8 @@ void cost_convolution(const op_view *v, op_work *w)
 			rows = MAX(elements / MAX(features, 1), 1);
 	int64_t images = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_batch_dimension", -1));
 	int64_t inputs = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_feature_dimension", -1));
-	/* of the gradient of weights the images are features, and the weights places */
+	/* Of the gradient of weights the images are features, and the weights places. A patch of 16
+	 * leaves fewer places of an image of 224 than it has: how far both sides reach tells. */
 	bool of_weights = kernel_reach >= result_reach;
 	if (n && images < LEAST_IMAGES && taps > 1 && !of_weights)
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;

@@ -140,7 +140,7 @@ static void send_words_of_keys(lowered *l, const lop *top_k)
 /* Which collective the compiler has in its place when it combines. */
 static collective_kind combined_as(const lop *o)
 {
-	return o->whole ? COLL_ALL_REDUCE : (collective_kind)o->coll;
+	return o->kept_all_reduce ? COLL_ALL_REDUCE : (collective_kind)o->coll;
 }
 
 /* Does the compiler move it between what makes its operand and what reads it? What the program of
@@ -400,11 +400,11 @@ static void combine(lower_cache *c, lowered *l)
 /* XLA for TPU makes no reduce_scatter of a sum over all devices of a square or a torus, and none of
  * a value of one dim, as a bias is: the texts of 76 annotated plans have none (libtpu 0.0.51). What
  * it keeps joins the other all_reduces. */
-static void find_whole(const lower_cache *c, lowered *l)
+static void find_kept_all_reduces(const lower_cache *c, lowered *l)
 {
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		lop *o = &l->ops.p[i];
-		o->whole = l->level == LEVEL_COMPILED && o->kind == LOP_COLLECTIVE && !o->given &&
+		o->kept_all_reduce = l->level == LEVEL_COMPILED && o->kind == LOP_COLLECTIVE && !o->given &&
 			o->coll == COLL_REDUCE_SCATTER &&
 			(type_get(l->p->m, l->vals.p[o->results].type)->rank < 2 ||
 				cache_reduces_whole(c, o->step->axes));
@@ -423,7 +423,7 @@ void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 	}
 	if (target == TARGET_TPU) {
 		round_before_reshards(c, l);
-		find_whole(c, l);
+		find_kept_all_reduces(c, l);
 	}
 	if (!c->n_marks)
 		combine(c, l);

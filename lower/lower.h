@@ -181,8 +181,8 @@ typedef struct lop {
 	uint32_t operands, n_operands;
 	lval_id results;
 	uint16_t n_results;
-	bool whole; /* compiled level: a reduce_scatter that XLA for TPU keeps an all_reduce, with a
-	               slice behind it */
+	bool kept_all_reduce; /* compiled level: a reduce_scatter that XLA for TPU keeps an all_reduce,
+	                         with a slice behind it */
 	uint16_t combined; /* compiled level: how many logical collectives one instruction carries; on
 	                      the first of them, 0 on the others, which have no latency of their own */
 	int64_t ahead;     /* bytes of the members in front of it in that instruction */

@@ -712,7 +712,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
  * is read. */
 bool is_reduced_whole(const simulator *s, const lop *o)
 {
-	return o->whole ||
+	return o->kept_all_reduce ||
 		(o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU &&
 			tpu_reduces_whole(mesh_links_slice_devices(&s->links), lop_group_size(o),
 				device_torus_dims(&s->dev)));

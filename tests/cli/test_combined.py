@@ -1,4 +1,4 @@
-"""How many instructions of XLA for TPU carry a whole step's sums: an equation solved by a network, whose weights are read five times, under ZeRO-3 (`residuals` of the judged programs).
+"""How many instructions of XLA for TPU carry a whole step's sums: an equation solved by a network that is read several times, under ZeRO-3 (`residuals` of the judged programs).
 Its text has three all_reduces and no reduce_scatter."""
 import json
 import os

@@ -1,5 +1,7 @@
-"""Which steps are XLA's to judge. libtpu gives no estimate for a sort or a top_k, for slices that skip elements and pads that spread them (the halves of an associative scan), and on
-v5p for gathers and scatters, which run on cores of their own: its schedule counts them as nothing, and a step of which they are a part is a lower bound.
+"""Which steps are XLA's to judge. libtpu gives some kernels no estimate, and its schedule counts them as nothing: a step of which they are a part is a lower bound.
+
+They are sorts and top_ks, slices that skip elements, and pads that spread them; an associative scan is made of the last two. On v5p gathers and scatters run on cores of their own,
+and have none either.
 """
 import json
 import os

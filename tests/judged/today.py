@@ -68,7 +68,7 @@ def main():
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--save", help="file for the costs")
     parser.add_argument("--than", help="file of an earlier --save")
-    parser.add_argument("--estimated", action="store_true")
+    parser.add_argument("--estimated", action="store_true", help="also of the hand-written steps that XLA estimates nearly all of")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--worst", type=int, default=10, help="rows to list of each kind")
     options = parser.parse_args()
