@@ -179,6 +179,11 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("tags", "tagged", "data=4,model=4", V5E),
     ("covered pictures", "covered", "data=4,model=4", V5E),
     ("matched points", "matched", "data=4,model=4", V5E),
+    ("forgetting", "dropped", "data=4,model=4", V5E),
+    ("styles", "styled", "data=4,model=4", V5E),
+    ("translation by cells", "translated", "data=4,model=4", V5E),
+    ("features apart", "decorrelated", "data=4,model=4", V5E),
+    ("memories of text", "recalled", "data=4,model=4", V5E),
 )]
 
 

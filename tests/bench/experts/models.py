@@ -108,6 +108,11 @@ TENSOR = {
     "filtered": {"megatron": {r"\[[02]\]\['[wb]'\]$": -1, r"\[1\]\['w'\]$": -2}},
     "tagged": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}}, "matched": {"megatron": {r"'up'\]$": -1, r"'down'\]$": -2}},
     "covered": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "dropped": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "recalled": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2, r"'far'\]$": -2, r"'bias_(k|far)'\]$": 0}},
+    "decorrelated": {"megatron": {r"'up'\]$": -1, r"'out'\]$": -2}},
+    "styled": {"channels": {r"'(first|second)'\]\['(taps|scale)'\]$": -1}},
+    "translated": {"megatron": {r"'(gates|new)_[xh]'\]$": -1}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -129,7 +134,7 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "tied": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}}, "deltas": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "chosen_experts": WORDS,
              "differential": WORDS, "memories": WORDS, "ahead": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "served": {"head": {r"'head'\]\['(w|scale)'\]$": -1}},
              "softcapped": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "biased": WORDS, "parallel": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}},
-             "triplets": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "rounded": WORDS, "blended": WORDS, "scanned": WORDS, "drafted": WORDS,
+             "triplets": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "dropped": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "recalled": WORDS, "rounded": WORDS, "blended": WORDS, "scanned": WORDS, "drafted": WORDS,
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
@@ -142,7 +147,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "differential": SEQUENCE, "ahead": SEQUENCE, "slots": {"rows": {r"^batch\['pictures'\]": 1}}, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "softcapped": SEQUENCE, "biased": SEQUENCE, "parallel": SEQUENCE, "series": {"channels": {r"^batch": 1, r"'scale'\]$": 0}},
            "triplets": SEQUENCE, "rounded": SEQUENCE, "blended": SEQUENCE, "molecules": {"atoms": {r"^batch\['(kinds|places)'\]": 1}}, "linked": {"rows": {r"^batch\['images'\]": 1}},
-           "posed": IMAGES, "restored": IMAGES, "aligned": {"frames": {r"^batch\['frames'\]": 1}}, "spelled": SEQUENCE, "ranked": {"answers": {r"^batch": 1}},
+           "posed": IMAGES, "decorrelated": IMAGES, "restored": IMAGES, "aligned": {"frames": {r"^batch\['frames'\]": 1}}, "spelled": SEQUENCE, "ranked": {"answers": {r"^batch": 1}},
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
