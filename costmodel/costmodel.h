@@ -120,6 +120,9 @@ typedef struct device {
 	                         convolution spreads over the features or sums over them; 0: no bound */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
 	                            as of others */
+	int64_t many_operands_elements_s; /* elements of the largest tensor per second that a kernel
+	                                     without a contraction takes besides where it reads more
+	                                     than 12 values; 0: nothing */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
 	                     writes no estimates */
 	int64_t reorder_elements_s;    /* elements narrower than 32 bits that are brought into another
@@ -301,6 +304,9 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t elements_time_ns(const device *dev, int64_t elements, bool lone);
 /* What the elements of a kernel that streams take beside their bytes. */
 int64_t stream_elements_ns(const device *dev, int64_t elements);
+/* What a kernel without a contraction takes longer because it reads so many values; elements: of
+ * the largest. */
+int64_t many_operands_ns(const device *dev, int64_t operands, int64_t elements);
 /* The same of all elements, with padding, that the kernel of a convolution whose windows slide
  * reads and writes. */
 int64_t convolution_elements_ns(const device *dev, int64_t elements);
@@ -460,6 +466,6 @@ status calibrate_kernels(const device *base, kernel_measurements *rows, device *
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "45"
+#define COST_MODEL_VERSION "46"
 
 #endif

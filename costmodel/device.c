@@ -468,10 +468,11 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"cross_program_prefetches", "memory_bytes_s", "op_launch_ns", "near_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_bytes_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "image_rows_s", "matmul_operand_s", "matmul_intake_bytes_s", "cycles_s",
-		"reorder_elements_s", "transposed_elements_s", "strided_rate_ppm", "gather_window_bytes",
-		"memory_tile", "matmul_efficiency", "convolution_efficiency", "memory_efficiency",
-		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
+		"many_operands_elements_s", "channel_taps_s", "image_rows_s", "matmul_operand_s",
+		"matmul_intake_bytes_s", "cycles_s", "reorder_elements_s", "transposed_elements_s",
+		"strided_rate_ppm", "gather_window_bytes", "memory_tile", "matmul_efficiency",
+		"convolution_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
+		"compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -493,6 +494,8 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"stream_elements_s", offsetof(device, stream_elements_s), 1, INT64_MAX, true},
 		{"vector_elements_s", offsetof(device, vector_elements_s), 1, INT64_MAX, true},
 		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},
+		{"many_operands_elements_s", offsetof(device, many_operands_elements_s), 1, INT64_MAX,
+			true},
 		{"reorder_elements_s", offsetof(device, reorder_elements_s), 1, INT64_MAX, true},
 		{"transposed_elements_s", offsetof(device, transposed_elements_s), 1, INT64_MAX, true},
 		{"gather_window_bytes", offsetof(device, gather_window_bytes), 1, INT64_MAX, true},

@@ -224,6 +224,14 @@ int64_t elements_time_ns(const device *dev, int64_t elements, bool lone)
 	return rate ? time_of(elements, rate, PPM) : 0;
 }
 
+int64_t many_operands_ns(const device *dev, int64_t operands, int64_t elements)
+{
+	enum { MANY_OPERANDS = 12 };
+	return operands > MANY_OPERANDS && dev->many_operands_elements_s
+		? time_of(elements, dev->many_operands_elements_s, PPM)
+		: 0;
+}
+
 int64_t stream_elements_ns(const device *dev, int64_t elements)
 {
 	return dev->stream_elements_s ? time_of(elements, dev->stream_elements_s, PPM) : 0;

@@ -581,6 +581,79 @@ static void make_again(simulator *s, const lowered *l, lop_id id)
 	v->last_use = v->external_max;
 }
 
+/* The kernel of what was the root of one: see share_kernel(). */
+static lop_id kernel_of(const simulator *s, lop_id root)
+{
+	while (root != ID_NONE && s->ops[root].root != root)
+		root = s->ops[root].root;
+	return root;
+}
+
+/* Could the kernel of `root` run where that of `last` does, both writing as many elements as v has?
+ * Nothing reads what it makes before. */
+static bool could_run_at(
+	const simulator *s, const lowered *l, lop_id root, lop_id last, lval_id value)
+{
+	const sim_op *r = &s->ops[root];
+	const sim_val *made = &s->vals[l->ops.p[root].results];
+	if (r->mode != MODE_ROOT || r->class != CLASS_ELEMENTWISE || r->has_matmul || r->tile ||
+		r->segment != s->ops[last].segment || l->ops.p[root].n_results != 1 ||
+		elements_of(l, l->ops.p[root].results) != elements_of(l, value))
+		return false;
+	for (lop_id m = r->first_member; m != root && m != ID_NONE; m = s->ops[m].next)
+		if (s->vals[l->ops.p[m].results].materialised)
+			return false;
+	return root == last || MIN(MIN(made->group_min, made->copied_min), made->external_min) > last;
+}
+
+/* All that the kernel of `root` computes is computed in that of `last`, which writes what both
+ * make. Until then what it reads is there. */
+static void run_at(simulator *s, const lowered *l, lop_id root, lop_id last)
+{
+	lop_id a = s->ops[root].first_member, b = s->ops[last].first_member;
+	for (lop_id m = a; m != ID_NONE; m = s->ops[m].next) {
+		const lop *o = &l->ops.p[m];
+		s->ops[m].root = s->ops[m].earliest = s->ops[m].latest = last;
+		for (uint32_t k = 0; k < o->n_operands; k++) {
+			note_use(&s->vals[operand_at(l, o, k)], last);
+			note_use(&s->vals[base_of(s, operand_at(l, o, k))], last);
+		}
+	}
+	s->ops[root].mode = MODE_FUSED;
+	lop_id *at = &s->ops[last].first_member;
+	while (a != ID_NONE && b != ID_NONE) {
+		lop_id *next = a < b ? &a : &b, m = *next;
+		*at = m, at = &s->ops[m].next, *next = s->ops[m].next;
+	}
+	*at = a != ID_NONE ? a : b;
+}
+
+/* A value that several elementwise kernels of its size read, and that is not made in each, is made
+ * in one kernel with the results of all of them, and does not reach memory: two words of random
+ * bits (libtpu 0.0.51). */
+static bool share_kernel(simulator *s, const lowered *l, lop_id id)
+{
+	sim_val *v = &s->vals[l->ops.p[id].results];
+	if (!s->dev.vector_bytes_s[0] || v->copied_min != ID_NONE || v->n_kernels > MAX_COPIES)
+		return false;
+	lop_id last = 0;
+	for (uint32_t i = 0; i < v->n_kernels; i++)
+		last = MAX(last, kernel_of(s, s->readers.p[v->first_kernel + i] & ~REPEATED_READER));
+	for (uint32_t i = 0; i < v->n_kernels; i++) {
+		lop_id reader = s->readers.p[v->first_kernel + i];
+		if (reader & REPEATED_READER ||
+			!could_run_at(s, l, kernel_of(s, reader), last, l->ops.p[id].results))
+			return false;
+	}
+	for (uint32_t i = 0; i < v->n_kernels; i++) {
+		lop_id reader = kernel_of(s, s->readers.p[v->first_kernel + i]);
+		if (reader != last)
+			run_at(s, l, reader, last);
+	}
+	join(s, l, id, last, false);
+	return true;
+}
+
 static void decide(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
@@ -595,15 +668,15 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	bool external = v->external_min != ID_NONE;
-	bool taken = v->group_min != ID_NONE && s->ops[v->group_min].has_matmul;
-	if (!external && !v->many && v->group_min != ID_NONE &&
-		!((matmul || so->behind_product) && taken)) {
-		join(s, l, id, v->group_min, false);
+	lop_id group = kernel_of(s, v->group_min);
+	bool taken = group != ID_NONE && s->ops[group].has_matmul;
+	if (!external && !v->many && group != ID_NONE && !((matmul || so->behind_product) && taken)) {
+		join(s, l, id, group, false);
 		return;
 	}
-	if (matmul && !external && v->group_min != ID_NONE && s->ops[v->group_min].widens &&
-		!s->ops[v->group_min].has_matmul) {
-		join(s, l, id, v->group_min, true);
+	if (matmul && !external && group != ID_NONE && s->ops[group].widens &&
+		!s->ops[group].has_matmul) {
+		join(s, l, id, group, true);
 		return;
 	}
 	if (matmul || rows) {
@@ -628,9 +701,11 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		copy_into_uses(s, l, id, v);
 		return;
 	}
-	bool first =
-		v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
-	lop_id root = first && !s->ops[v->group_min].has_matmul ? v->group_min : id;
+	if (!external && v->many && share_kernel(s, l, id))
+		return;
+	bool first = group != ID_NONE && group == v->group_min && group < v->external_min &&
+		group <= v->copied_min;
+	lop_id root = first && !s->ops[group].has_matmul ? group : id;
 	bool again = is_made_again(s, l, o);
 	if (again)
 		make_again(s, l, id);

@@ -33,6 +33,7 @@ typedef struct kernel {
 	bool near;              /* results of a matmul stay on the chip */
 	int64_t apart_ns;       /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
+	int64_t operands; /* values that it reads and single numbers that it spreads, constants apart */
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
 		lval_id val;

@@ -48,6 +48,11 @@ static bool spreads_scalar(const program *p, const node *n)
 	return n->op_kind == OP_BROADCAST_IN_DIM && !pval_type(p, node_slots(p, n)[0])->rank;
 }
 
+bool spreads_number(const program *p, const node *n)
+{
+	return spreads_scalar(p, n) && !spreads_constant(p, n);
+}
+
 /* The elementwise op of the same region that alone reads what n makes; ID_NONE. */
 static node_id reader_of(const program *p, const sharding_table *t, const node *n)
 {
@@ -125,7 +130,7 @@ static void learn(simulator *s, const lop *o)
 		vec_reserve(&s->nested, s->nested.n + n->n_ops);
 		s->nested.n += n->n_ops;
 	}
-	last->flops = 0;
+	last->flops = last->numbers = 0;
 	for (uint32_t j = 0; j < n->n_ops; j++) {
 		const nested_op *x = &n->ops[j];
 		node_id id = nested_node(o, x);
@@ -133,6 +138,7 @@ static void learn(simulator *s, const lop *o)
 		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
+		last->numbers += spreads_number(p, nd);
 		s->nested.p[last->first + j] = (sim_nested){.expensive = w->expensive,
 			.step = w->step,
 			.spread = w->spread,

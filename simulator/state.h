@@ -260,6 +260,7 @@ typedef struct nest_last { /* what is nested in a node, most often what was in t
 	                          too */
 	const nest *nest;
 	uint32_t first, room; /* in simulator.nested */
+	uint32_t numbers;     /* that it spreads: spreads_number */
 	int64_t flops;
 } nest_last;
 /* Ids of values: those of lowered.vals, and what nested ops make. */
@@ -316,6 +317,7 @@ typedef struct run {
 	int64_t near_ns, fetch_ns, copy_ns, direct_ns;
 	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last
 	                     border of a region on: when they could be done, from then; -1: others */
+	int64_t spare_ns; /* kernels with a contraction: time in which memory has nothing to do */
 	int64_t start_ns, end_ns, exposed_ns;
 } run;
 typedef struct moment {
@@ -540,7 +542,9 @@ static inline bool loop_copies(const simulator *s, const lowered *l, const lop *
 	return s->vals[open->results + i].reordered &&
 		s->vals[l->operands.p[open->operands + i]].argument;
 }
-/* nested.c: classifies what is nested in an op; the sources of the op itself */
+/* nested.c: is the op a broadcast of one number that is no constant? */
+bool spreads_number(const program *p, const node *n);
+/* Classifies what is nested in an op; the sources of the op itself */
 sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled);
 /* is_behind_product (simulate.c) of an op with nested ones; those that are and whose reader is not
  * are lowered apart */

@@ -51,12 +51,16 @@ Compiles small functions for one chip of each topology and prints the compiler's
     caches    a word written into caches of 8 bits with so many heads, and into their scales: us of copies
     stacked   what loops write turn by turn: how many of the zeros that they begin with are filled, of a loop forwards, of one backwards, and of two alike
     sliced    a scan over so many turns of so large parts: us of the kernel that takes a part, 0 where it has none of its own
+    words     two words of random bits from so many rounds, by a key that is known and by one that is not: us of each kernel
+    operands  a float32 value times so many vectors, written and summed up: cycles for 1024 elements
+    losses    of so many rows and widths over so many words, with gradients: us of each kernel
     turned    what a product leaves, of so many rows and columns, where it is centred over its columns, where it is not, and where its rows are merged behind that: "rows"
               where the columns are in the lanes, else which dim is; then a centred product that is returned: us of each kernel
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
 Needs jax and libtpu; minutes for each topology, most of them for the convolutions.
 """
+import functools
 import os
 import re
 import sys
@@ -500,6 +504,27 @@ def turned(x, w, v):
 TURNED = (("summed", turned), ("not summed", lambda x, w, v: jax.nn.gelu(x @ w) @ v), ("merged", lambda x, w, v: centred(x @ w).reshape(-1, w.shape[1]) @ v))
 
 
+def words(rounds, known):
+    def run(a, b, key, turns):
+        for i in range(rounds):
+            turn = jnp.uint32((13, 15, 26, 6)[i % 4]) if known else turns[i]
+            a, b = a + b, (b << turn) | (b >> (jnp.uint32(32) - turn))
+            b = a ^ b
+        return a + key[0], b + key[1] + key[2]
+    return run
+
+
+def times_all(x, *vectors):
+    return functools.reduce(jnp.multiply, vectors, x)
+
+
+def loss(x, table, labels):
+    def of(x, table):
+        logits = (x @ table.astype(BF16)).astype(F32)
+        return jnp.mean(jax.nn.logsumexp(logits, axis=-1) - jnp.take_along_axis(logits, labels[:, None], axis=-1)[:, 0])
+    return jax.value_and_grad(of, argnums=(0, 1))(x, table)
+
+
 def main(topologies_wanted):
     for chip in map(Chip, topologies_wanted):
         for n in (8, 128, 2048, 32768):
@@ -700,6 +725,14 @@ def main(topologies_wanted):
         for length, batch, width in ((256, 32, 1024), (256, 8, 1024), (64, 32, 512), (20, 32, 512), (256, 128, 512)):
             found = [us for line, us in chip.kernels(lambda x: scanned(jnp.moveaxis(x * 2, 1, 0)), ((batch, length, width), F32)) if "dynamic-slice" in line.split(" = ")[0]]
             chip.say("sliced", "%d x %d x %d, turned: %.1f" % (length, batch, width, sum(found)))
+        for rounds, known in ((2, True), (4, True), (2, False), (4, False)):
+            chip.say("words", "%d rounds, %s:" % (rounds, "known" if known else "not known"),
+                     chip.listed(words(rounds, known), *[((4096, 8192), jnp.uint32)] * 2, ((3,), jnp.uint32), ((8,), jnp.uint32)))
+        for name, function in (("written", times_all), ("summed up", lambda x, *v: jnp.sum(times_all(x, *v), axis=1))):
+            of_each = [chip.per_1024(max(us for _, us in chip.kernels(function, ((8192, 4096), F32), *[((4096,), F32)] * n)), 8192 * 4096) for n in (8, 11, 12, 30)]
+            chip.say("operands", "%s, 9, 12, 13 and 31: %s" % (name, " ".join("%.1f" % c for c in of_each)))
+        for rows, width, many in ((4096, 1024, 32768), (8192, 1024, 32768), (8192, 2048, 32768), (2048, 4096, 32768), (4096, 768, 50304)) if chip.name == "v5e" else ():
+            chip.say("losses", "%d x %d, %d words:" % (rows, width, many), chip.listed(loss, ((rows, width), BF16), ((width, many), F32), ((rows,), jnp.int32)))
         for shape in ((8, 512, 512), (8, 384, 512), (8, 640, 512), (8, 1000, 512), (8, 512, 768), (64, 128, 512), (1024, 64, 256), (512, 192, 256), (4096, 128, 256), (8192, 512),
                       (512, 768), (8, 32, 32, 256), (256, 8, 8, 128), (2, 256, 256, 128)):
             args = [((*shape[:-1], 64), BF16), ((64, shape[-1]), BF16), ((shape[-1], shape[-1]), BF16)]
