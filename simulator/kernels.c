@@ -61,7 +61,6 @@ static int64_t add_elements(
 static void note_read(kernel *k, int64_t n, lval_id v, int64_t elements, int64_t bytes, bool near)
 {
 	k->passed = sat_add(k->passed, sat_mul(n, elements));
-	k->operands = sat_add(k->operands, elements > 1 ? n : 0);
 	if (near)
 		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, bytes));
 	for (; n > 0 && k->n_reads <= MOST_READS; n--, k->n_reads++)
@@ -241,6 +240,7 @@ static void read_value(
 	wait_for(s, k, v);
 	part = val->rounded ? part / 2 : part;
 	if (part) {
+		k->operands = sat_add(k->operands, sat_mul(part, 8) > stored_bits(s, l, v) ? n : 0);
 		note_read(
 			k, n, v, add_elements(s, l, k, v, MIN(part, val->bytes)), MIN(part, val->bytes), there);
 		if (!there)
@@ -257,6 +257,7 @@ static void read_value(
 	if (splat)
 		return;
 	int64_t read = val->part ? val->part : val->bytes;
+	k->operands = sat_add(k->operands, elements_of(l, v) > 1 ? n : 0);
 	note_read(k, n, v, add_elements(s, l, k, v, read), read, there);
 	if (k->convolution)
 		k->rows = sat_add(k->rows, sat_mul(n, rows_of_images(l, k->convolution, v)));

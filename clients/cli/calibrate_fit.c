@@ -32,7 +32,7 @@ status calibrate_profile(const char *base_json, const double logs[FACTORS], cons
 {
 	static const char *const of_compute[] = {"vector_flops", "matmul_results_s",
 		"matmul_results_on_chip_s", "stream_elements_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "image_rows_s", "matmul_operand_s"},
+		"many_operands_elements_s", "channel_taps_s", "image_rows_s", "matmul_operand_s"},
 							 *const of_memory[] = {"memory_bytes_s", "vector_bytes_s",
 								 "matmul_intake_bytes_s", "reorder_elements_s",
 								 "transposed_elements_s"};

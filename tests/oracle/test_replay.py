@@ -14,7 +14,7 @@ from test_passes import report
 DEVICE = "h100"  # pads no buffers, as XLA's CPU compiler, which tells their bytes here
 BYTES = ("argument_bytes", "output_bytes", "alias_bytes")
 PINNED_OR_OPEN = {name: ("pinned", "open")[k % 2] for k, name in enumerate(cases.SMALL)}      # of a small program one of the two is quick enough
-LONG = ("dit_tiny", "encoder_decoder_tiny")  # to compile
+LONG = ("dit_tiny", "encoder_decoder_tiny", "flax_step_tiny", "resnet_tiny")  # to compile
 EACH = [pytest.param(name, results, marks=[pytest.mark.slow] if name in (*cases.LARGE, *LONG) or results != PINNED_OR_OPEN.get(name, "pinned") else [])
         for name in cases.SMALL + cases.MEDIUM + cases.LARGE for results in ("pinned", "open")]
 
@@ -40,7 +40,7 @@ def test_found_strategy(tool, name, results):
     assert {word: simulated[word] for word in BYTES} == {word: measured[word] for word in BYTES}
 
 
-LARGE = (("moe", "zero3_donated"), ("moe", "both_axes"), ("moe", "none"), ("convnet", "none"), ("convnet", "data_donated"))  # XLA compiles long
+LARGE = (("moe", "zero3_donated"), ("moe", "both_axes"), ("moe", "none"), ("convnet", "none"), ("convnet", "data_donated"), ("convnet", "zero2"), ("convnet", "zero3_donated"))  # XLA compiles long
 QUICK = ("zero2", "zero3_donated", "both_axes")  # of all but the smallest program, those that cut weights
 
 
