@@ -226,7 +226,7 @@ int64_t elements_time_ns(const device *dev, int64_t elements, bool lone)
 
 int64_t many_operands_ns(const device *dev, int64_t operands, int64_t elements)
 {
-	enum { MANY_OPERANDS = 12 };
+	enum { MANY_OPERANDS = 12 /* libtpu 0.0.51 on v5e, v5p and v6e alike */ };
 	return operands > MANY_OPERANDS && dev->many_operands_elements_s
 		? time_of(elements, dev->many_operands_elements_s, PPM)
 		: 0;

@@ -589,8 +589,8 @@ static lop_id kernel_of(const simulator *s, lop_id root)
 	return root;
 }
 
-/* Could the kernel of `root` run where that of `last` does, both writing as many elements as v has?
- * Nothing reads what it makes before. */
+/* Could the kernel of `root` run where that of `last` does, both writing as many elements as
+ * `value` has? Nothing reads what it makes before. */
 static bool could_run_at(
 	const simulator *s, const lowered *l, lop_id root, lop_id last, lval_id value)
 {

@@ -644,8 +644,8 @@ static void leave_shared(const simulator *s, const lowered *l, kernel *k, const 
 }
 
 /* What a sum over a product's results writes besides, as logits in float32 for a loss, goes to
- * memory while the product computes, but for a fifth. libtpu 0.0.51 on v5e, losses over 8,192 to
- * 50,304 words (`losses` in tests/judged/kernels.py). */
+ * memory while the product computes, but for a fifth. libtpu 0.0.51 on v5e, losses over 32,768
+ * and 50,304 words (`losses` in tests/judged/kernels.py). */
 static void write_beside(const simulator *s, const kernel *k, run *product, run *r)
 {
 	int64_t ns = MIN(product->spare_ns, MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns));
