@@ -239,6 +239,10 @@ void cost_convolution(const op_view *v, op_work *w)
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	if (n && batch_groups == 1 && !of_weights)
 		w->images = images, w->features = features, w->has_holes = has_holes;
+	if (of_weights && has_holes) {
+		w->reversed_images = depth, w->reversed_features = features;
+		w->reversed_rows = local_elements(v, 1) / MAX(sat_mul(depth, features), 1);
+	}
 	w->slides = taps > 1 && places > 1;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);

@@ -204,6 +204,9 @@ typedef struct op_work {
 	int64_t images, features; /* > 0: a convolution whose result are so many images, and so many
 	                             features of each place; not the gradient of weights */
 	bool has_holes;           /* of its input: lhs_dilation above 1 */
+	/* images > 0: the gradient of the kernel of a transposed convolution, and so many images,
+	   places of each and features are what it takes for a kernel */
+	int64_t reversed_images, reversed_rows, reversed_features;
 	int64_t channel_taps, channels; /* > 0: a depthwise convolution: products per
 	                                   channel, and channels */
 	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,
@@ -261,6 +264,10 @@ void work_as_vectors(op_work *w, int64_t second, int64_t minor);
  * into stripes, which takes arranging what is read and made anew, with borders. Time of that,
  * beside the product. */
 int64_t relaid_time_ns(const device *dev, const op_work *w);
+
+/* Time for which a compiler for TPU reverses an operand of a convolution in a kernel of its own.
+ * ns; 0 of others. */
+int64_t reversed_time_ns(const device *dev, const op_work *w);
 /* A sort as libraries for GPU do it. elem: of the keys. */
 void work_as_radix_sort(op_work *w);
 /* A sort along the lanes as XLA for TPU makes it, with copies that turn them into sublanes and
@@ -466,6 +473,6 @@ status calibrate_kernels(const device *base, kernel_measurements *rows, device *
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "46"
+#define COST_MODEL_VERSION "47"
 
 #endif

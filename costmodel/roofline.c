@@ -273,6 +273,20 @@ int64_t relaid_time_ns(const device *dev, const op_work *w)
 		sat_mul(RELAID_LAUNCHES, dev->op_launch_ns));
 }
 
+/* XLA makes what a transposed convolution read the kernel of its gradient, which is the smaller
+ * side, and reverses the other one for that: libtpu 0.0.51 takes as long as for any op alone in its
+ * kernel, 674 us of 128 x 64 x 64 x 64 numbers on v5e, 269 on v5p, 435 on v6e, 583 and 197 of half
+ * of it that are on the chip (`reversed` in tests/judged/partitioned.py). */
+int64_t reversed_time_ns(const device *dev, const op_work *w)
+{
+	if (dev->target != TARGET_TPU || !w->reversed_images)
+		return 0;
+	int64_t by_images = sat_mul(padded(w->reversed_images, dev->tile_minor), w->reversed_features),
+			by_features =
+				sat_mul(padded(w->reversed_features, dev->tile_minor), w->reversed_images);
+	return elements_time_ns(dev, sat_mul(w->reversed_rows, MIN(by_images, by_features)), true);
+}
+
 int64_t memory_time_ns(const device *dev, int64_t bytes)
 {
 	return bytes <= 0

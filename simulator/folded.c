@@ -672,7 +672,7 @@ static void run_blocks(simulator *s, const lowered *l)
 		for (uint32_t k = x->acts_from[b]; k < x->acts_from[b + 1]; k++)
 			run_act(s, l, &x->acts.p[k], b, i, groups);
 	}
-	timeline_drain(s);
+	timeline_end(s);
 }
 
 static uint32_t last_instance(const struct folder *x, uint32_t block)

@@ -394,6 +394,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->windows_ns));
 		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
 			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
+		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->reversed_ns));
 		kernel_add_bytes(k, n, w->again_bytes);
 		k->around.near_bytes = sat_add(k->around.near_bytes, sat_mul(n, w->gap_bytes));
 		if (w->rows[0].row || w->rows[1].row)

@@ -449,6 +449,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.windows_ns = large_windows_ns(&s->dev, &w.window),
 		.loop_ns = s->dev.target == TARGET_TPU ? sat_mul(w.loop_kernels, LOOP_KERNEL_NS) : 0,
 		.loop_goes = w.loop_goes,
+		.reversed_ns = reversed_time_ns(&s->dev, &w),
 		.sum_elements = w.sum_elements,
 		.dims = w.dims};
 	for (uint32_t i = 0; i < 2; i++)

@@ -64,6 +64,7 @@ typedef struct work_entry {
 	int64_t again_bytes, gap_bytes, launches; /* as op_work */
 	int64_t windows_ns;                       /* of a gather: large_windows_ns */
 	int64_t loop_ns;                          /* of a scatter: its loop, on TPU */
+	int64_t reversed_ns;                      /* of a convolution: its operand is reversed first */
 	bool loop_goes;                           /* as op_work */
 	int64_t sum_elements;                     /* as op_work */
 	struct op_rows rows[2];                   /* as op_work; row 0 where they are not padded */
@@ -439,6 +440,8 @@ struct simulator {
 	int64_t
 		waited_ns; /* how long that was waited for, the last time that everything in flight was */
 	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
+	int64_t waiting_ns;        /* kernels that could run at the end (sim_op.waits) */
+	int64_t longest_gather_ns; /* of the gathers that follow each other until now */
 	totals sum;
 
 	lop_id peak_at;
@@ -609,6 +612,8 @@ void timeline_begin(simulator *s);
 void timeline_run(
 	simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
 void timeline_drain(simulator *s);
+/* The end of the program. */
+void timeline_end(simulator *s);
 /* arrange.c: does some dim of the value fill whole lanes? */
 bool fills_lanes(const simulator *s, const lowered *l, lval_id v);
 /* liveness.c: changes of memory at positions, and their largest sum. */

@@ -3,7 +3,8 @@
 
     answers.py [--json]
 
-A second table has the plans that are searched for annotations, and applied so; a third one the plans of the first as annotations. Behind it, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
+A second table has the plans that are searched for annotations, and applied so; a third one the plans of the first as annotations. Then answers that
+XLA compiles in over twice the seconds of the best hand-written plan. Behind it, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
 
 Of every case: the step of our plan, applied exactly, and of the best hand-written plan, annotated as people write it, both by
 xla_timeline.py with devices in the order of the mesh; what we said of ours; the ratio; and that to the best of the search's alternatives,
@@ -19,6 +20,31 @@ import sys
 
 from mint import load
 from report import ranking
+
+
+def best_written(figures, case):
+    """The key of the hand-written plan of the shortest step, annotated; None where none was compiled."""
+    found = [(row["xla"]["step"], key) for key, row in figures.items() if key.startswith(case + " | ") and key.endswith(" | annotate") and
+             key.split(" | ")[1] != "search" and "listed_us" in row]
+    return min(found, default=(None, None))[1]
+
+
+def print_seconds(figures):
+    """What XLA takes to compile our answers and the best hand-written plans."""
+    pairs = {}
+    for key, row in figures.items():
+        case, plan, way = key.split(" | ")
+        best = plan == "search" and way != "same" and "listed_us" in row and best_written(figures, case)
+        if best:
+            pairs.setdefault(way, []).append((row["compile_s"] / figures[best]["compile_s"], row["compile_s"], figures[best]["compile_s"], case))
+    print("\n%-57s %7s %10s %6s" % ("compiled in over twice the seconds", "ours, s", "written, s", "ratio"))
+    for way, rows in sorted(pairs.items(), reverse=True):
+        for ratio, ours, best, case in sorted(rows, reverse=True):
+            if ratio > 2:
+                print("%-57s %7.0f %10.0f %6.1f" % (case + ", " + way, ours, best, ratio))
+    for way, rows in sorted(pairs.items(), reverse=True):
+        print("%s: %d answers in %.0f s, the best hand-written plans in %.0f, over twice the seconds in %d, ratio %.2f in the median" % (
+            way, len(rows), sum(r[1] for r in rows), sum(r[2] for r in rows), sum(r[0] > 2 for r in rows), statistics.median(r[0] for r in rows)))
 
 
 def rows_of(figures):
@@ -137,6 +163,7 @@ def main():
     print("cost models that the answers are of: %s" % ", ".join("%s in %d" % (model or "earlier ones", n) for model, n in sorted(models.items(), key=str)))
     print_annotated(list(annotated(load())))
     print_same(load())
+    print_seconds(load())
     ranked = list(rankings(load()))
     if ranked:
         print("\n%-46s %5s %9s %s" % ("order of hand-written plans", "plans", "Spearman", "our first choice is slower than the best by"))

@@ -184,6 +184,11 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("translation by cells", "translated", "data=4,model=4", V5E),
     ("features apart", "decorrelated", "data=4,model=4", V5E),
     ("memories of text", "recalled", "data=4,model=4", V5E),
+    ("layers for some words", "routed", "data=4,model=4", V5E),
+    ("words in buckets", "bucketed", "data=4,model=4", V5E),
+    ("splines", "splined", "data=4,model=4", V5E),
+    ("retention", "retained", "data=4,model=4", V5E),
+    ("windows of pictures", "augmented", "data=4,model=4", V5E),
 )]
 
 

@@ -113,6 +113,11 @@ TENSOR = {
     "decorrelated": {"megatron": {r"'up'\]$": -1, r"'out'\]$": -2}},
     "styled": {"channels": {r"'(first|second)'\]\['(taps|scale)'\]$": -1}},
     "translated": {"megatron": {r"'(gates|new)_[xh]'\]$": -1}},
+    "routed": {"megatron": {r"'[qkv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "bucketed": {"megatron": {r"'[qv]'\]$": -2, r"'out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "splined": {"megatron": {r"\[[02]\]\['(straight|curved)'\]$": -1, r"\[[13]\]\['(straight|curved)'\]$": 0}},
+    "retained": {"megatron": {r"'[qkv]'\]$": -2, r"'gate'\]$": -1, r"'down_kept'\]$": -2, r"'up'\]$": -1, r"'down'\]$": -2}},
+    "augmented": {"channels": {r"'a'\]$": -1, r"'b'\]$": -2}},
     "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
@@ -134,7 +139,7 @@ EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard
              "tied": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}}, "deltas": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "chosen_experts": WORDS,
              "differential": WORDS, "memories": WORDS, "ahead": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "served": {"head": {r"'head'\]\['(w|scale)'\]$": -1}},
              "softcapped": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "biased": WORDS, "parallel": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}},
-             "triplets": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "dropped": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "recalled": WORDS, "rounded": WORDS, "blended": WORDS, "scanned": WORDS, "drafted": WORDS,
+             "triplets": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "dropped": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}}, "recalled": WORDS, "routed": WORDS, "bucketed": WORDS, "retained": WORDS, "rounded": WORDS, "blended": WORDS, "scanned": WORDS, "drafted": WORDS,
              "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
@@ -147,7 +152,7 @@ SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": S
            "blocks": SEQUENCE, "gated": SEQUENCE, "compressed": SEQUENCE, "tied": SEQUENCE, "differential": SEQUENCE, "ahead": SEQUENCE, "slots": {"rows": {r"^batch\['pictures'\]": 1}}, "standardised": {"rows": {r"^batch\['images'\]": 1}}, "sounds": {"samples": {r"^batch\['samples'\]": 1}}, "streams": {"places": {r"^batch\['(latents|noise)'\]": 1}}, "refined": {"rows": {r"^batch": 1}},
            "softcapped": SEQUENCE, "biased": SEQUENCE, "parallel": SEQUENCE, "series": {"channels": {r"^batch": 1, r"'scale'\]$": 0}},
            "triplets": SEQUENCE, "rounded": SEQUENCE, "blended": SEQUENCE, "molecules": {"atoms": {r"^batch\['(kinds|places)'\]": 1}}, "linked": {"rows": {r"^batch\['images'\]": 1}},
-           "posed": IMAGES, "decorrelated": IMAGES, "restored": IMAGES, "aligned": {"frames": {r"^batch\['frames'\]": 1}}, "spelled": SEQUENCE, "ranked": {"answers": {r"^batch": 1}},
+           "posed": IMAGES, "decorrelated": IMAGES, "retained": SEQUENCE, "restored": IMAGES, "aligned": {"frames": {r"^batch\['frames'\]": 1}}, "spelled": SEQUENCE, "ranked": {"answers": {r"^batch": 1}},
            "neighbours": {"edges": {r"^batch\['(from|to)'\]": 0}, "nodes": {r"^batch\['(nodes|labels)'\]": 0}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
