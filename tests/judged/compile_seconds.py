@@ -4,8 +4,8 @@
     compile_seconds.py [--cases GLOB] [--times 2] [--seconds 900] [--tools DIR]
 
 mint.py writes the seconds of the day on which a row was compiled, beside whatever else ran. Of every case with an answer that took over so
-many times (--times) the best hand-written plan's, both are compiled again here, that plan first, and figures.json gets these seconds. A row
-whose module is written in another way by now is left alone. Nothing else should run. Needs what mint.py needs.
+many times (--times) the best hand-written plan's, both are compiled again here, and figures.json gets these seconds, and that they are of a
+compile alone. A row whose module is written in another way by now is left alone. Nothing else should run. Needs what mint.py needs.
 """
 import fnmatch
 import hashlib
@@ -47,7 +47,7 @@ def compiled(case, key, figures, answers, options):
             return False
         _, row = mint.compile_module(module, case, options)
     print("%-80s %6.1f s, was %6.1f" % (key, row["compile_s"], figures[key]["compile_s"]), flush=True)
-    figures[key]["compile_s"] = row["compile_s"]
+    figures[key].update(compile_s=row["compile_s"], alone=True)
     mint.save(figures)
     return True
 
@@ -63,9 +63,8 @@ def main():
         best = best_written(figures, name)
         slow = [key for key in ("%s | search | %s" % (name, way) for way in ("exact", "annotate", "same"))
                 if best and key in figures and figures[key]["compile_s"] > options.times * figures[best]["compile_s"]]
-        if slow and fnmatch.fnmatch(name, options.cases) and compiled(case, best, figures, answers, options):
-            for key in slow:
-                compiled(case, key, figures, answers, options)
+        if slow and fnmatch.fnmatch(name, options.cases) and any([compiled(case, key, figures, answers, options) for key in slow]):
+            compiled(case, best, figures, answers, options)
 
 
 if __name__ == "__main__":
