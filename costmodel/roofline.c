@@ -275,8 +275,8 @@ int64_t relaid_time_ns(const device *dev, const op_work *w)
 
 /* XLA makes what a transposed convolution read the kernel of its gradient, which is the smaller
  * side, and reverses the other one for that: libtpu 0.0.51 takes as long as for any op alone in its
- * kernel, 674 us of 128 x 64 x 64 x 64 numbers on v5e, 269 on v5p, 435 on v6e, 583 and 197 of half
- * of it that are on the chip (`reversed` in tests/judged/partitioned.py). */
+ * kernel, 674 us of 128 x 64 x 64 x 64 numbers on v5e, 269 on v5p, 435 on v6e; of 32 images, whose
+ * features fill half of the lanes, 292, 135 and 197 (`reversed` in tests/judged/partitioned.py). */
 int64_t reversed_time_ns(const device *dev, const op_work *w)
 {
 	if (dev->target != TARGET_TPU || !w->reversed_images)

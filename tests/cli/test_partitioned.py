@@ -1,5 +1,5 @@
-"""What XLA for TPU makes of partitioned programs: operands of windowed einsums, reversals, gathers behind updates (libtpu 0.0.51:
-tests/judged/partitioned.py, whose figures these are, in us)."""
+"""What XLA for TPU makes of partitioned programs: operands of windowed einsums, reversals, gathers behind updates (libtpu 0.0.51: `scattered`, `reversed` and
+`late` of tests/judged/partitioned.py, whose figures these are, in us)."""
 import pytest
 from single_kernels import simulated
 
@@ -32,7 +32,7 @@ def longest(text, tmp_path, device, name="stablehlo.dot_general"):
 
 
 # Loop and copy together: the operand with the rows of the weight is copied, and the one with its columns is not.
-@pytest.mark.parametrize("rows, columns, cut, tied, us", ((1024, 32768, 1, False, 1245 + 20), (1024, 32768, 0, True, 1245 + 1158), (4096, 1024, 0, False, 185 + 75), (1024, 4096, 1, False, 185 + 20)))
+@pytest.mark.parametrize("rows, columns, cut, tied, us", ((1024, 32768, 1, False, 1245 + 20), (1024, 32768, 0, True, 1245 + 1158), (4096, 1024, 0, False, 185 + 75), (1024, 4096, 1, False, 197 + 20)))
 def test_the_operand_with_the_rows_is_copied(rows, columns, cut, tied, us, tmp_path):
     assert longest(of_weight("tpu-v5e", rows, columns, cut, tied), tmp_path, "tpu-v5e") == pytest.approx(us, rel=0.15)
 

@@ -8,12 +8,12 @@ many times (--times) the best hand-written plan's, both are compiled again here,
 compile alone. A row whose module is written in another way by now is left alone. Nothing else should run. Needs what mint.py needs.
 """
 import fnmatch
-import hashlib
 import json
 import os
 import re
 import tempfile
 
+import bank
 import cases
 import mint
 from answers import best_written
@@ -39,10 +39,7 @@ def compiled(case, key, figures, answers, options):
     """Compiles a row's module again and keeps the seconds; whether it did."""
     with tempfile.TemporaryDirectory() as folder:
         module = module_of(case, key, folder, answers)
-        if module:
-            with open(module, "rb") as f:
-                digest = hashlib.sha256(f.read()).hexdigest()[:16]
-        if not module or digest != figures[key]["module"]:
+        if not module or bank.digest_of(module) != figures[key]["module"]:
             print("%s: written in another way by now" % key, flush=True)
             return False
         _, row = mint.compile_module(module, case, options)

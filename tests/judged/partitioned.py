@@ -6,7 +6,7 @@
 Compiles them for all chips of each topology, with the batch cut by all of them where nothing else is said, and prints:
 
     scattered  the gradient of a weight of so many rows and columns, which is cut along one of them, by a windowed einsum: which operand of its loop has the
-               contracted dim in the lanes, that which is cut into pieces or the whole one, and us of its copy
+               contracted dim in the lanes, that which is cut into pieces or the whole one, us of its copy, and of the loop
     borders    3x3 convolutions with a relu between them, images cut by rows: us of kernels that pad without a convolution, and of slices of borders
     reversed   the gradient of two transposed convolutions of so many images, places and features: us of reversals
     late       two layers with their gradients reduced and gathered behind an update by parts (ZeRO-2): kernels of loops and gathers in the order in which they run
@@ -92,8 +92,16 @@ def layers(first, second, states, x, target):
     return first - states[0], second - states[1], states
 
 
+def loop_us(chips, lines, loop):
+    """Of all turns: each multiplies two pieces, one for each direction of the ring, twice."""
+    body = re.search(r"body=(%[\w.]+)", loop)[1]
+    start = next(i for i, line in enumerate(lines) if line.startswith(body + " ("))
+    end = next(i for i in range(start, len(lines)) if lines[i].startswith("}"))
+    return chips.size // 4 * sum(map(chips.us, lines[start:end]))
+
+
 def scattered(chips):
-    for batch, length, rows, columns, cut in ((4, 512, 1024, 32768, 1), (4, 512, 1024, 32768, 0), (4, 512, 1024, 4096, 1), (4, 512, 4096, 1024, 0), (4, 512, 4096, 1024, 1)):
+    for batch, length, rows, columns, cut in ((4, 512, 1024, 32768, 1), (4, 512, 32768, 1024, 0), (4, 512, 1024, 32768, 0), (4, 512, 1024, 4096, 1), (4, 512, 4096, 1024, 0), (4, 512, 4096, 1024, 1)):
         many = batch * chips.size
         found = chips.lines(gradient, ((rows, columns), F32, cut), ((many, length, rows), BF16, 0), ((many, length, columns), BF16, 0), results=(cut, 0), donated=(0,))
         loop = next((line for line in found if " while(" in line and "windowed_dot_general_body_rs" in line), None)
@@ -105,7 +113,7 @@ def scattered(chips):
         pieces = (rows, columns)[cut]
         which = ["pieces" if ",%d]" % pieces in shape else "whole" for shape in turned]
         copies = [chips.us(line) for line in entry(found) for shape in turned if " = " + shape.split(":")[0] in line and (" copy(" in line or " fusion(" in line)]
-        chips.say("scattered", "%d x %d cut along %d:" % (rows, columns, cut), " and ".join(which), " ".join("%.1f" % t for t in copies if t))
+        chips.say("scattered", "%d x %d cut along %d:" % (rows, columns, cut), " and ".join(which), " ".join("%.1f" % t for t in copies if t), "loop %.1f" % loop_us(chips, found, loop))
 
 
 def borders(chips):
